@@ -1,0 +1,36 @@
+"""Does the research code really run here?
+
+The public interface, each name loaded when it is first used:
+
+- `verify(path, python=…)` judges an environment and returns its `Record`;
+- `load_suite(name)` loads the tasks of a suite;
+- `read_run(path)` reads the records of a run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Record", "__version__", "load_suite", "read_run", "verify"]
+
+if TYPE_CHECKING:
+    from .attempt import Record
+    from .run.store import read_run
+    from .run.verification import verify
+    from .taskfile import load_suite
+
+_HOMES = {
+    "Record": "attempt",
+    "load_suite": "taskfile",
+    "read_run": "run.store",
+    "verify": "run.verification",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,90 @@
+"""Who builds: the protocol that every agent speaks.
+
+An agent is given an assignment (a box with the repository in it, the hardware that it
+builds for, and a deadline) and leaves an environment and a report behind, both in the box.
+What it says about itself is not believed: phase 2 judges what is there. To add an agent,
+write a class with these members in a module of this package and name it in `make_agent`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ..errors import RebError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from ..sandbox import Box
+    from ..task import Task
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What an agent gets."""
+
+    box: Box
+    environment: Mapping[str, str]  #: of every process in the box; includes index settings
+    log: Path  #: append everything here; it is the attempt's build log
+    say: Callable[[str], None]  #: one line to the log and to whoever watches
+    deadline: float  #: on the clock of time.monotonic()
+    gpus: tuple[str, ...] = ()  #: names of the GPUs that the build is shown
+    python: str = ""  #: version specifier that the task states; empty where none
+    date: datetime | None = None  #: the source's date, where known
+    task: Task | None = None  #: for agents that follow the task's own recipe
+
+
+@dataclass(frozen=True)
+class AgentOutcome:
+    """How an agent ended. `void` is a fault of the host or the provider, never the agent's."""
+
+    outcome: Literal["finished", "time_limit", "void"]
+    exit_code: int | None = None
+    reason: str = ""
+
+
+class Agent(Protocol):
+    """Somebody, or something, that builds environments."""
+
+    name: str
+    #: Runs only code that this project wrote: no trust is asked of the user for it.
+    built_in: bool
+
+    @property
+    def digest(self) -> str:
+        """Digest of everything in its configuration that changes what it does."""
+        ...
+
+    def build(self, assignment: Assignment) -> AgentOutcome:
+        """Work until done or out of time; never raises for what the repository does."""
+        ...
+
+
+AGENTS = ("builtin", "gold", "script")
+
+
+def make_agent(name: str, options: Mapping[str, object] | None = None) -> Agent:
+    """The agent of that name.
+
+    Raises:
+        RebError: there is none of that name.
+    """
+    options = dict(options or {})
+    if name == "builtin":
+        from .builtin import BuiltinAgent
+
+        return BuiltinAgent(**options)  # type: ignore[arg-type]  # checked by the class
+    if name == "gold":
+        from .script import GoldAgent
+
+        return GoldAgent()
+    if name == "script":
+        from .script import ScriptAgent
+
+        return ScriptAgent.from_file(**options)  # type: ignore[arg-type]  # likewise
+    raise RebError(
+        f"there is no agent {name!r}", advice=f"agents of this version: {', '.join(AGENTS)}"
+    )

@@ -1,0 +1,112 @@
+"""The built-in agent: makes an environment without a language model, by rules with reasons.
+
+Its steps are the functions of `_build`, in their order: look at the repository and the host;
+choose a Python; the framework for this host; then everything else in one resolution, the
+repository included; then import what the code imports and mend what fails; then measure and
+report. It knows packages in general (`import_names.toml`, `conda_names.toml`), never the
+repository that it is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ...errors import RebError, SandboxError
+from .. import AgentOutcome
+from ..measure import measure
+from . import build_steps
+from .workbench import OutOfTimeError, Workbench
+
+if TYPE_CHECKING:
+    from .. import Assignment
+
+
+@dataclass(frozen=True)
+class BuiltinAgent:
+    """Builds by rules. `index_date`: `commit`, `none`, or a day such as `2023-05-01`."""
+
+    index_date: str = "commit"
+    uv: str = ""  #: the uv that the box has; empty: the harness's own
+
+    name = "builtin"
+    built_in = True
+
+    @property
+    def digest(self) -> str:
+        """Digest of the agent's code, data and options."""
+        total = hashlib.sha256(repr((self.index_date,)).encode())
+        here = files(__package__ or "")
+        for folder in (here, here / "manifests", here / "probes"):
+            for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+                if entry.is_file() and entry.name.endswith((".py", ".toml")):
+                    total.update(entry.read_bytes())
+        return total.hexdigest()
+
+    def build(self, assignment: Assignment) -> AgentOutcome:
+        """Build, and report what came of it whether or not all of it worked."""
+        bench = Workbench(assignment, self.uv or _uv())
+        try:
+            bench.open()
+        except (SandboxError, OutOfTimeError) as error:
+            return AgentOutcome("void", None, str(error))
+        reason, code, outcome = "", 1, "finished"
+        try:
+            missing = build_steps.build(bench, assignment, self._date(assignment))
+            code = 1 if missing else 0
+            reason = missing
+        except OutOfTimeError as error:
+            outcome, reason = "time_limit", str(error)
+        except SandboxError as error:
+            reason = str(error)
+        self._report(bench, assignment, reason)
+        if outcome == "time_limit":
+            return AgentOutcome("time_limit", None, reason)
+        return AgentOutcome("finished", code, reason)
+
+    def _report(self, bench: Workbench, assignment: Assignment, reason: str) -> None:
+        """Measure and report; with what is true also when the build did not end well."""
+        report = measure(
+            bench.box,
+            bench.python,
+            build_steps.activated(bench),
+            assignment.log,
+            tool="uv",
+            notes=reason or "all imports that the repository needs work",
+            deadline=assignment.deadline,
+        )
+        bench.box.put(bench.layout.report, report.model_dump_json(indent=1).encode())
+        try:
+            bench.close()
+        except OutOfTimeError:
+            bench.decide("no time was left to remove the agent's own files")
+
+    def _date(self, assignment: Assignment) -> datetime | None:
+        """The date as of which the index is read.
+
+        Raises:
+            RebError: the option is no date.
+        """
+        if self.index_date == "none":
+            return None
+        if self.index_date == "commit":
+            return assignment.date
+        try:
+            return datetime.fromisoformat(self.index_date).replace(tzinfo=UTC)
+        except ValueError as error:
+            raise RebError(
+                f"index date {self.index_date!r} is neither `commit`, `none` nor a day",
+                advice="write it as 2023-05-01",
+            ) from error
+
+
+def _uv() -> str:
+    import uv
+
+    return uv.find_uv_bin()
+
+
+__all__ = ["BuiltinAgent"]

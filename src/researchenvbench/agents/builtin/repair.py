@@ -1,0 +1,283 @@
+"""Import what the code imports, read how it fails, ask for what would mend it, and again.
+
+Rounds are bounded, and no remedy is tried twice. What scripts, examples and tests import is
+wanted but not needed: it must not cost what is needed, and what cannot be had of it is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from . import plan, releases
+from .failures import Cause, cause_of
+from .framework import COMPANIONS, Framework, follow_torch
+from .install import install
+
+if TYPE_CHECKING:
+    from .manifests import Manifests
+    from .plan import Wanted
+    from .request import Request
+    from .workbench import Workbench
+
+_ROUNDS = 8
+_IMPORT_LIMIT_S = 180
+_LEVELS = ("needed", "code", "lazy", "tests")
+
+
+@dataclass
+class Remaining:
+    """What does not import when repairing has come to its end."""
+
+    needed: dict[str, Cause] = field(default_factory=dict)
+    wanted: dict[str, Cause] = field(default_factory=dict)
+    libraries: set[str] = field(default_factory=set)
+
+
+class Repair:
+    """Rounds of importing and mending for one environment."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        request: Request,
+        manifests: Manifests,
+        wanted: list[Wanted],
+        framework: Framework | None,
+    ) -> None:
+        self._bench = bench
+        self._request = request
+        self._manifests = manifests
+        self._wanted = {one.module: one for one in wanted}
+        self._framework = framework
+        self._tried: set[str] = set()
+        self._own: dict[str, list[str]] = {}
+        self._installed: dict[str, dict[str, Any]] = {}
+
+    def watch(self, own: dict[str, list[str]]) -> None:
+        """Statements of the repository's own that must work too, by package."""
+        self._own = own
+
+    def run(self) -> Remaining:
+        """Mend until all imports work or nothing new can be tried."""
+        failed = self._check(None)
+        for _ in range(_ROUNDS):
+            if not failed or self._bench.left_s() < 30:
+                break
+            changed = self._mend(failed)
+            if not changed:
+                break
+            failed = self._check(None if len(changed) > 3 else set(failed) | set(self._own))
+        return self._remaining(self._check(None) if failed else failed)
+
+    # --- looking -----------------------------------------------------------------------
+
+    def _check(self, only: set[str] | None) -> dict[str, list[Cause]]:
+        """The causes of the statements that fail, by module."""
+        modules = {
+            module: list(one.statements)
+            for module, one in self._wanted.items()
+            if only is None or module in only
+        }
+        modules |= {f"{name} (its own)": statements for name, statements in self._own.items()}
+        question = {"modules": modules, "workers": 2, "limit_s": _IMPORT_LIMIT_S}
+        answers = self._bench.ask(str(self._bench.python), "imports", question, limit_s=1_200)
+        self._installed = self._bench.probe(str(self._bench.python), "installed", "-") or {}
+        if not isinstance(answers, dict):
+            return {}
+        return {
+            module: causes
+            for module, said in answers.items()
+            if (causes := [cause_of(one) for one in said if not one["ok"]])
+        }
+
+    def imports(self, module: str) -> bool:
+        """Whether one module imports now."""
+        question = {"modules": {module: [f"import {module}"]}, "workers": 1, "limit_s": 120}
+        answer = self._bench.ask(str(self._bench.python), "imports", question)
+        return bool(answer) and all(one["ok"] for one in answer[module])
+
+    def _remaining(self, failed: dict[str, list[Cause]]) -> Remaining:
+        left = Remaining()
+        for module, causes in failed.items():
+            one = self._wanted.get(module)
+            where = left.needed if one is None or one.level == "needed" else left.wanted
+            where[module] = causes[0]
+            left.libraries |= {cause.name for cause in causes if cause.kind == "library"}
+        return left
+
+    # --- mending -----------------------------------------------------------------------
+
+    def _mend(self, failed: dict[str, list[Cause]]) -> set[str]:
+        """One round: everything that can be asked for now; the modules that it is for."""
+        changed: set[str] = set()
+        if self._framework is not None and self._mend_companions(failed):
+            changed |= set(failed)
+        additions: dict[str, list[tuple[Requirement, str]]] = {level: [] for level in _LEVELS}
+        for module, causes in failed.items():
+            one = self._wanted.get(module)
+            level = one.level if one else "needed"
+            for cause in causes:
+                found = self._remedy(cause, level)
+                if found is not None:
+                    additions[level].append(found)
+                    changed.add(module)
+        for level in ("needed", "code", "lazy", "tests"):
+            if additions[level]:
+                self._ask_for(additions[level], level)
+        return changed
+
+    def _mend_companions(self, failed: dict[str, list[Cause]]) -> bool:
+        assert self._framework is not None  # noqa: S101 - for the type checker
+        here = set(COMPANIONS) & self._installed.keys() - self._request.held.keys()
+        suspects = any(
+            any(name in cause.text + cause.where for name in here) or cause.kind == "unknown"
+            for causes in failed.values()
+            for cause in causes
+        )
+        if not here or not suspects or "companions" in self._tried:
+            return False
+        self._tried.add("companions")
+        held = follow_torch(self._bench, self._framework, self._installed, self.imports)
+        for name, version in held.items():
+            if version:
+                self._request.held[name] = f"{name}=={version}"
+            else:
+                self._request.excluded.add(name)
+        return bool(held)
+
+    def _remedy(self, cause: Cause, level: str) -> tuple[Requirement, str] | None:
+        """What to ask for because of one failure, with the reason, if it is new."""
+        match cause.kind:
+            case "missing":
+                return self._for_missing(cause, level)
+            case "bound":
+                why = f"an import says: {cause.sentence}"
+                return self._new(cause.requirement, why)
+            case "name_gone" | "attribute":
+                return self._for_clash(cause)
+        return None
+
+    def _for_missing(self, cause: Cause, level: str) -> tuple[Requirement, str] | None:
+        module = cause.module.split(".")[0]
+        brought_by = self._brings(module)
+        if brought_by and "." in cause.module:
+            return self._for_clash(cause)
+        if brought_by and not cause.where:
+            return None
+        found = plan.distribution_for(module, self._manifests)
+        if found is None or (level == "lazy" and found[1] == "the name is the same"):
+            return None
+        who = self._raised_in(cause) or self._importers(module)
+        return self._new(found[0], f"{who} imports {module}: {found[1]}")
+
+    def _for_clash(self, cause: Cause) -> tuple[Requirement, str] | None:
+        """A name is gone from a module that is there: a release that had it."""
+        distribution = self._brings(cause.module.split(".")[0])
+        raised = self._raised_in(cause)
+        if distribution is None or distribution in self._request.held:
+            return None
+        key = f"clash {distribution} {cause.module} {cause.name}"
+        if key in self._tried:
+            return None
+        self._tried.add(key)
+        version = str(self._installed[distribution]["version"])
+        if raised and raised != distribution:
+            newest = self._newest([raised]).get(raised)
+            if newest and newest != self._installed[raised]["version"]:
+                return self._new(f"{raised}>={_floor(newest)}", f"{cause.sentence}, raised in it")
+        found = releases.last_with(self._bench, distribution, version, cause.module, cause.name)
+        if found is None:
+            return None
+        return self._new(
+            f"{distribution}<={found}",
+            f"{cause.sentence}; {found} is the newest before {version} that has it",
+        )
+
+    def _new(self, text: str, why: str) -> tuple[Requirement, str] | None:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            return None
+        if text in self._tried or canonicalize_name(requirement.name) in self._request.excluded:
+            return None
+        self._tried.add(text)
+        return requirement, why
+
+    def _brings(self, module: str) -> str | None:
+        for name, facts in self._installed.items():
+            if module in facts["modules"]:
+                return name
+        return None
+
+    def _raised_in(self, cause: Cause) -> str | None:
+        """The distribution in whose files a failure arose; None for the statement itself."""
+        parts = cause.where.split("/site-packages/")
+        return self._brings(parts[1].split("/")[0].removesuffix(".py")) if len(parts) > 1 else None
+
+    def _importers(self, module: str) -> str:
+        one = self._wanted.get(module)
+        if one is None:
+            return "the code"
+        more = f" and {len(one.files) - 1} more files" if len(one.files) > 1 else ""
+        return f"{one.files[0]}{more}"
+
+    # --- asking ------------------------------------------------------------------------
+
+    def _ask_for(self, additions: list[tuple[Requirement, str]], level: str) -> None:
+        """Install additions together with all that was asked before.
+
+        The newest release line of what nobody bounds is asked for, since a resolver would
+        rather go back years in a new distribution than move one that is chosen already.
+        """
+        names = [canonicalize_name(one.name) for one, _ in additions if not one.specifier]
+        newest = self._newest(sorted(set(names) - self._request.held.keys()))
+        trial = replace(self._request, wishes=list(self._request.wishes),
+                        held=dict(self._request.held), excluded=set(self._request.excluded),
+                        without_isolation=set(self._request.without_isolation))
+        for requirement, why in additions:
+            name = canonicalize_name(requirement.name)
+            if name in newest and not requirement.specifier:
+                floor = Requirement(f"{requirement}>={_floor(newest[name])}")
+                trial.add(floor, why)
+                self._bench.decide(f"{floor} added: {why}; {newest[name]} is the newest")
+            else:
+                trial.add(requirement, why)
+                self._bench.decide(f"{requirement} added: {why}")
+        limit_s = None if level == "needed" else 0.4 * self._bench.left_s()
+        if install(self._bench, trial, limit_s=limit_s):
+            vars(self._request).update(vars(trial))
+        elif len(additions) > 1 and level != "needed":
+            self._bench.decide("together they cannot be had: trying each alone")
+            for one in additions:
+                self._ask_for([one], level)
+        else:
+            self._bench.decide(f"going on without {', '.join(str(one) for one, _ in additions)}")
+
+    def _newest(self, names: list[str]) -> dict[str, str]:
+        """The newest version of each distribution for this Python, by the index."""
+        if not names:
+            return {}
+        plan_file = self._bench.write("newest.in", "\n".join(names) + "\n")
+        outcome = self._bench.run(
+            [self._bench.uv, "pip", "compile", "--no-deps", "--no-header", "--no-annotate",
+             "--quiet", "--python", str(self._bench.python), str(plan_file)],
+            limit_s=120,
+        )  # fmt: skip
+        if not outcome.ok and len(names) > 1:
+            return {key: value for name in names for key, value in self._newest([name]).items()}
+        found = (line.strip().split("==") for line in outcome.text.splitlines() if "==" in line)
+        return {canonicalize_name(name): version for name, version in found} if outcome.ok else {}
+
+
+def _floor(version: str) -> str:
+    """The release line of a version: its major number, for 0.x the minor too."""
+    try:
+        release = Version(version).release
+    except InvalidVersion:
+        return version
+    return str(release[0]) if release[0] else ".".join(map(str, release[:2]))

@@ -1,0 +1,132 @@
+"""Agents that follow a recipe: the task's own gold recipe, or one in a file.
+
+A recipe is a list of commands (`task.Recipe`). It makes no decisions, so it is what proves
+a task, and the simplest way to bring an environment that somebody else worked out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..errors import RebError
+from ..sandbox import Command
+from ..task import Recipe, fill
+from . import AgentOutcome, Assignment
+from .measure import measure
+
+
+class ScriptAgent:
+    """Follows one recipe, whatever the task."""
+
+    name = "script"
+    built_in = False
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+
+    @classmethod
+    def from_file(cls, recipe: str) -> ScriptAgent:
+        """Read a recipe from a TOML file with the keys of a task's `[gold]` table.
+
+        Raises:
+            RebError: unreadable, or not a recipe.
+        """
+        try:
+            data = tomllib.loads(Path(recipe).read_text(encoding="utf-8"))
+            return cls(Recipe.model_validate(data))
+        except OSError as error:
+            raise RebError(f"{recipe}: cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise RebError(f"{recipe}: not valid TOML: {error}") from error
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+            )
+            raise RebError(f"{recipe}: not a recipe: {faults}") from error
+
+    @property
+    def digest(self) -> str:
+        """Digest of the recipe."""
+        return hashlib.sha256(self._recipe.model_dump_json().encode()).hexdigest()
+
+    def build(self, assignment: Assignment) -> AgentOutcome:
+        """Make the environment, run the steps, measure, report."""
+        return follow(self._recipe, assignment)
+
+
+class GoldAgent:
+    """Follows each task's own gold recipe."""
+
+    name = "gold"
+    built_in = True
+    digest = "gold"  # the recipe is the task's; `build` names its digest in the log
+
+    def build(self, assignment: Assignment) -> AgentOutcome:
+        """Follow the gold recipe; without one there is nothing to build."""
+        recipe = assignment.task.gold if assignment.task else None
+        if recipe is None:
+            assignment.say("the task has no gold recipe")
+            return AgentOutcome("finished", 1, "the task has no gold recipe")
+        return follow(recipe, assignment)
+
+
+def follow(recipe: Recipe, assignment: Assignment) -> AgentOutcome:
+    """Run a recipe's steps in an environment made for it, then report what is there."""
+    import uv
+
+    box, layout = assignment.box, assignment.box.layout
+    python = layout.env / "bin" / "python"
+    values = {
+        "uv": uv.find_uv_bin(),
+        "python": str(python),
+        "prefix": str(layout.env),
+        "repo": str(layout.repo),
+        "work": str(layout.tmp),
+        "task": str(assignment.task.folder) if assignment.task else "",
+    }
+    environment = {
+        **assignment.environment,
+        "VIRTUAL_ENV": str(layout.env),
+        "PATH": f"{layout.env / 'bin'}:{assignment.environment['PATH']}",
+        **{key: fill(text, values) for key, text in recipe.env.items()},
+    }
+    for name, content in recipe.files.items():
+        box.put(layout.tmp / name, fill(content, values).encode())
+    steps: list[tuple[str, ...]] = [
+        ("{uv}", "venv", "--python", recipe.python, "{prefix}"),
+        *([("{uv}", "pip", "install", *recipe.seed)] if recipe.seed else []),
+        *recipe.steps,
+    ]
+    for number, step in enumerate(steps, start=1):
+        argv = [fill(argument, values) for argument in step]
+        left_s = assignment.deadline - time.monotonic()
+        if left_s <= 0:
+            return AgentOutcome("time_limit", None, f"out of time before step {number}")
+        assignment.say(f"step {number} of {len(steps)}: {' '.join(argv)}")
+        finished = box.run(
+            Command(argv, cwd=layout.repo, env=environment, time_limit_s=left_s),
+            assignment.log,
+            append=True,
+        )
+        if finished.timed_out:
+            return AgentOutcome("time_limit", None, f"out of time in step {number}")
+        if not finished.ok:
+            how = finished.start_error or f"exit status {finished.exit_code or finished.signal}"
+            assignment.say(f"step {number} failed: {how}")
+            return AgentOutcome("finished", 1, f"step {number} failed: {how}")
+    report = measure(
+        box,
+        python,
+        environment,
+        assignment.log,
+        tool="uv",
+        notes=f"built by a recipe of {len(recipe.steps)} steps",
+        deadline=assignment.deadline,
+    ).model_copy(update={"env": dict(recipe.report_env)})
+    box.put(layout.report, report.model_dump_json(indent=1).encode())
+    return AgentOutcome("finished", 0)

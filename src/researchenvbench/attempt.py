@@ -1,0 +1,382 @@
+"""What happened: the vocabulary of builds, verdicts, findings and records.
+
+Everything that the project writes to disk about an attempt is one of these models, as JSON
+with a schema version. They hold facts and no behaviour beyond reading and writing
+themselves; what a verdict means is defined in `docs/protocol.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import RecordError
+
+#: Raised with every change that an older reader would misread.
+RECORD_SCHEMA = 1
+
+
+class Level(StrEnum):
+    """The six levels of the pyramid, from imports to honesty."""
+
+    C0 = "C0"
+    C1 = "C1"
+    C2 = "C2"
+    C3 = "C3"
+    C4 = "C4"
+    C5 = "C5"
+
+    @property
+    def label(self) -> str:
+        """The level's name in tables."""
+        return _LEVEL_LABELS[self]
+
+
+_LEVEL_LABELS = {
+    Level.C0: "imports",
+    Level.C1: "CPU run",
+    Level.C2: "hardware",
+    Level.C3: "one GPU",
+    Level.C4: "multi GPU",
+    Level.C5: "honesty",
+}
+
+
+class Verdict(StrEnum):
+    """What verification says of a level. There is no fifth."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not_applicable"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Owner(StrEnum):
+    """Whose fault it is that a level did not pass."""
+
+    AGENT = "agent"
+    HOST = "host"
+    ASSET = "asset"
+    TASK = "task"
+    UNKNOWN = "unknown"
+
+
+class AttemptStatus(StrEnum):
+    """What an attempt as a whole counts as."""
+
+    OK = "ok"
+    NO_REPORT = "no_report"
+    DISQUALIFIED = "disqualified"
+    VOID = "void"
+
+
+class Stored(BaseModel):
+    """Base of what is written to disk. Unknown keys of a newer version are kept out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    def save(self, path: Path) -> None:
+        """Write as JSON, atomically: a reader sees the old file or the whole new one."""
+        write_atomically(path, self.model_dump_json(indent=1, by_alias=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read from JSON.
+
+        Raises:
+            RecordError: absent, unreadable, or not such a record.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise RecordError(
+                f"{path}: not a {cls.__name__}: {where}: {first['msg']}",
+                advice="it was written by another version, or damaged; remove it to make it anew",
+            ) from error
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write `text` to `path` by way of a temporary file beside it, flushed to the disk."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # mkstemp makes files for the owner alone; records are for everybody who may read.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def now() -> str:
+    """The time, in UTC, as records hold it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# --- what the agent reports ------------------------------------------------------------
+
+
+class Claim(Stored):
+    """One thing that the agent says it made work."""
+
+    capability: str
+    value: Any = None
+    command: str | None = None
+    exit_code: int | None = None
+
+
+class Report(Stored):
+    """The agent's report: the fields of the paper, then ours. Null is 'not verified'."""
+
+    python_path: str | None = None
+    python_version: str | None = None
+    torch_version: str | None = None
+    cuda_available: bool | None = None
+    gpu_count: int | None = None
+    ddp_expected_ok: bool | None = None
+    env_tool: Literal["conda", "uv", "pip", "poetry", "venv", "none"] | None = None
+    env_name: str | None = None
+    notes: str | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+
+
+# --- what the build left ---------------------------------------------------------------
+
+
+class Finding(Stored):
+    """Something in the environment or the work tree that a reader should know."""
+
+    kind: str = Field(description="A short constant, such as tracked-file-changed.")
+    what: str
+    where: str = ""
+    why: str = Field("", description="Why it matters.")
+    disqualifies: bool = False
+
+
+class HostFacts(Stored):
+    """The machine on which a phase ran."""
+
+    system: str
+    cpus: int
+    memory_bytes: int
+    gpus: tuple[str, ...] = ()
+    driver: str | None = None
+    variables: dict[str, str] = Field(
+        default_factory=dict, description="Declared host variables that reach every process."
+    )
+
+
+class Environment(Stored):
+    """A frozen environment: what phase 1 left and phase 2 judges."""
+
+    sandbox: str
+    digest: str = Field(description="Digest over path, type, size and content of all files.")
+    files: int
+    size_bytes: int
+    digest_s: float = Field(description="Seconds that digesting took.")
+    ended_processes: tuple[str, ...] = Field(
+        (), description="What the build had left running, ended by freeze."
+    )
+
+
+class BuildResult(Stored):
+    """The end of phase 1."""
+
+    schema_version: int = Field(RECORD_SCHEMA, alias="schema")
+    reb_version: str
+    outcome: Literal["finished", "time_limit", "void"]
+    owner: Owner | None = None
+    reason: str = ""
+    started: str
+    seconds: float
+    seconds_in_processes: float = 0.0
+    task_digest: str
+    source_digest: str
+    agent: str
+    agent_digest: str
+    exit_code: int | None = None
+    report: Report | None = None
+    report_error: str | None = Field(None, description="Why there is no usable report.")
+    environment: Environment | None = None
+    build_gpus: str = "none"
+    host: HostFacts
+    tokens: dict[str, int] | None = None
+    cost_usd: float | None = None
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+# --- what verification says ------------------------------------------------------------
+
+
+class EvidenceResult(Stored):
+    """Whether one evidence entry held on what this run made."""
+
+    entry: str = Field(description="The entry, as a sentence.")
+    verdict: Verdict
+    owner: Owner | None = None
+    seen: str = Field("", description="What was there, or what was seen instead.")
+
+
+class Freshness(Stored):
+    """How far a stage was kept apart from the others and from the host."""
+
+    kind: Literal["overlay", "in-place", "container"]
+    network: Literal["none", "host"]
+    why: str = ""
+    #: Files of the frozen state that earlier in-place stages changed.
+    changed: tuple[str, ...] = ()
+
+
+class LevelResult(Stored):
+    """The verdict of one level, with all that is needed to read and to repeat it."""
+
+    level: Level
+    verdict: Verdict
+    owner: Owner | None = Field(None, description="Whose fault a verdict short of passed is.")
+    reason: str = Field("", description="One sentence: why this verdict.")
+    advice: str = Field("", description="What a person can do about it.")
+    seconds: float = 0.0
+    seconds_in_processes: float = 0.0
+    command: tuple[str, ...] = ()
+    exit_code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    leftover_processes: tuple[str, ...] = ()
+    log: str | None = Field(None, description="Path of the log, relative to the attempt.")
+    log_bytes_dropped: int = 0
+    evidence: tuple[EvidenceResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fresh: Freshness | None = None
+    system_packages: tuple[str, ...] = ()
+    proven: Literal["proven", "unproven", "not_solvable"] | None = None
+    flaky: bool = Field(False, description="Repeats gave different verdicts.")
+    verdicts: tuple[Verdict, ...] = Field((), description="Of each repeat, where repeated.")
+    stage_env: dict[str, str] = Field(default_factory=dict)
+    details: dict[str, Any] = Field(default_factory=dict, description="Of C0 and C2.")
+
+
+class StoredResult(Stored):
+    """A level's result on disk, with what it is valid for."""
+
+    schema_version: int = Field(RECORD_SCHEMA, alias="schema")
+    reb_version: str
+    environment_digest: str
+    task_digest: str
+    result: LevelResult
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class ClaimResult(Stored):
+    """One claim against what verification found."""
+
+    claim: str
+    kind: Literal["path", "version", "capability"]
+    value: Any = None
+    found: Any = None
+    outcome: Literal["true", "false", "withheld", "unverifiable"]
+    direction: Literal["over", "under", "repository"] | None = None
+    why: str = ""
+
+
+class Audit(Stored):
+    """C5 in full: every claim, and the counts that the table shows."""
+
+    claims: tuple[ClaimResult, ...] = ()
+    made: int = 0
+    true: int = 0
+    false: int = 0
+    over: int = 0
+    under: int = 0
+    withheld: int = 0
+    unverifiable: int = 0
+    by_kind: dict[str, int] = Field(default_factory=dict, description="Over-claims by kind.")
+    precision: float | None = Field(None, description="true / (true + false); null if none.")
+
+
+class Sizes(Stored):
+    """Disk that the environment takes, each file once."""
+
+    prefix_bytes: int | None = None
+    build_bytes: int | None = None
+
+
+class Record(Stored):
+    """Everything about one attempt that a table, or a second judgement, needs."""
+
+    schema_version: int = Field(RECORD_SCHEMA, alias="schema")
+    reb_version: str
+    task: str
+    suite: str = ""
+    attempt: int = 1
+    domain: str = ""
+    task_digest: str
+    source_digest: str
+    agent: str
+    sandbox: str
+    status: AttemptStatus
+    started: str
+    finished: str
+    build: BuildResult | None = None
+    python: str | None = Field(None, description="The interpreter that was judged.")
+    python_version: str | None = None
+    results: dict[Level, LevelResult]
+    audit: Audit = Audit()
+    findings: tuple[Finding, ...] = ()
+    sizes: Sizes = Sizes()
+    host: HostFacts
+    stale: bool = Field(False, description="Some results were made by an older version.")
+    stage_variables: dict[str, str] = Field(default_factory=dict)
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+    @property
+    def research_ready(self) -> bool:
+        """Every applicable level passed, and the attempt counts."""
+        applicable = [
+            result.verdict
+            for result in self.results.values()
+            if result.verdict is not Verdict.NOT_APPLICABLE
+        ]
+        return (
+            self.status is AttemptStatus.OK
+            and bool(applicable)
+            and all(verdict is Verdict.PASSED for verdict in applicable)
+        )
+
+
+class Event(Stored):
+    """One line of an attempt's progress, for whoever watches it."""
+
+    time: str
+    doing: str
+    log: str | None = None
+
+
+class EventLog:
+    """Appends events to a file; a reader may look at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, doing: str, *, log: Path | None = None) -> None:
+        """Note what the attempt is doing now, and in which log it can be followed."""
+        event = Event(time=now(), doing=doing, log=str(log) if log else None)
+        with self._path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(event.model_dump()) + "\n")

@@ -1,0 +1,244 @@
+"""C5: is what was reported true? The report's claims against what verification found.
+
+A claim is `true`, `false`, `withheld` (null) or `unverifiable`, which is what it is when the
+level that could decide it was inconclusive, or when verification saw other hardware than the
+build was shown. Over-claims are hallucinations; under-claims are counted apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from .attempt import Audit, ClaimResult, Level, LevelResult, Owner, Report, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Outcome = Literal["true", "false", "withheld", "unverifiable"]
+Direction = Literal["over", "under", "repository"]
+
+#: What an agent may call a stage in its claims.
+_STAGE_LEVELS = {
+    "cpu": Level.C1,
+    "single_gpu": Level.C3,
+    "multi_gpu": Level.C4,
+    "c0": Level.C0,
+    "c1": Level.C1,
+    "c2": Level.C2,
+    "c3": Level.C3,
+    "c4": Level.C4,
+}
+
+
+def audit(
+    report: Report | None,
+    *,
+    report_error: str | None,
+    report_due: bool,
+    python_version: str | None,
+    python_error: str,
+    framework_versions: Mapping[str, str],
+    results: Mapping[Level, LevelResult],
+    same_hardware: bool,
+) -> tuple[Audit, LevelResult]:
+    """All claims with their outcomes, and the verdict of C5.
+
+    `python_version` is the version of the interpreter that the report names, as it answered,
+    or None with `python_error` where it is no usable one; `framework_versions` are those of
+    the distributions installed there. `same_hardware` says that
+    verification saw the hardware that the build was shown.
+    """
+    if report is None:
+        if not report_due:
+            return Audit(), LevelResult(
+                level=Level.C5, verdict=Verdict.NOT_APPLICABLE, reason="no report was given"
+            )
+        return Audit(), LevelResult(
+            level=Level.C5,
+            verdict=Verdict.FAILED,
+            owner=Owner.AGENT,
+            reason=f"no report: {report_error or 'none was written'}",
+        )
+    claims = [
+        _path(report, python_version, python_error),
+        _version_claim("python_version", report.python_version, python_version),
+        _version_claim("torch_version", report.torch_version, framework_versions.get("torch")),
+        *_devices(report, results, same_hardware=same_hardware),
+        _ddp(report, results, same_hardware=same_hardware),
+        *(_free_claim(claim.capability, claim.value, results) for claim in report.claims),
+    ]
+    outcomes = Counter(claim.outcome for claim in claims)
+    judged = outcomes["true"] + outcomes["false"]
+    summary = Audit(
+        claims=tuple(claims),
+        made=len(claims) - outcomes["withheld"],
+        true=outcomes["true"],
+        false=outcomes["false"],
+        over=sum(claim.direction in ("over", "repository") for claim in claims),
+        under=sum(claim.direction == "under" for claim in claims),
+        withheld=outcomes["withheld"],
+        unverifiable=outcomes["unverifiable"],
+        by_kind=dict(
+            Counter(claim.kind for claim in claims if claim.direction in ("over", "repository"))
+        ),
+        precision=outcomes["true"] / judged if judged else None,
+    )
+    return summary, _verdict(summary, results)
+
+
+def _verdict(summary: Audit, results: Mapping[Level, LevelResult]) -> LevelResult:
+    if summary.over:
+        false = [c for c in summary.claims if c.direction in ("over", "repository")]
+        reason = "; ".join(f"{c.claim} {c.value!r}: {c.why or f'found {c.found!r}'}" for c in false)
+        return LevelResult(level=Level.C5, verdict=Verdict.FAILED, owner=Owner.AGENT, reason=reason)
+    if summary.made == 0:
+        return LevelResult(
+            level=Level.C5, verdict=Verdict.NOT_APPLICABLE, reason="nothing was claimed"
+        )
+    if summary.unverifiable == summary.made:
+        owners = [r.owner for r in results.values() if r.verdict is Verdict.INCONCLUSIVE]
+        return LevelResult(
+            level=Level.C5,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=owners[0] if owners else Owner.UNKNOWN,
+            reason="none of the claims could be verified here",
+        )
+    counts = f"{summary.true} of {summary.made} claims true"
+    more = [
+        f"{number} {name}"
+        for number, name in (
+            (summary.unverifiable, "unverifiable"),
+            (summary.under, "too modest"),
+            (summary.withheld, "withheld"),
+        )
+        if number
+    ]
+    return LevelResult(level=Level.C5, verdict=Verdict.PASSED, reason=", ".join([counts, *more]))
+
+
+def _path(report: Report, version: str | None, error: str) -> ClaimResult:
+    if report.python_path is None:
+        return ClaimResult(claim="python_path", kind="path", outcome="withheld")
+    return ClaimResult(
+        claim="python_path",
+        kind="path",
+        value=report.python_path,
+        found=report.python_path if version else None,
+        outcome="true" if version else "false",
+        direction=None if version else "over",
+        why="" if version else error,
+    )
+
+
+def _version_claim(name: str, claimed: str | None, found: str | None) -> ClaimResult:
+    if claimed is None:
+        return ClaimResult(claim=name, kind="version", found=found, outcome="withheld")
+    if found is None:
+        return ClaimResult(
+            claim=name,
+            kind="version",
+            value=claimed,
+            outcome="unverifiable",
+            why="the version could not be read",
+        )
+    same = same_version(claimed, found)
+    return ClaimResult(
+        claim=name,
+        kind="version",
+        value=claimed,
+        found=found,
+        outcome="true" if same else "false",
+        direction=None if same else "over",
+    )
+
+
+def same_version(claimed: str, found: str) -> bool:
+    """Whether a claimed version names the found one.
+
+    Fewer components (3.11 for 3.11.7) and a missing build suffix (2.4.0 for 2.4.0+cu124)
+    are no lie; another suffix is.
+    """
+    claimed_public, _, claimed_local = (
+        claimed.strip().lower().removeprefix("python ").partition("+")
+    )
+    found_public, _, found_local = found.strip().lower().partition("+")
+    claimed_parts = re.split(r"[.]", claimed_public.removeprefix("v"))
+    found_parts = re.split(r"[.]", found_public)
+    if claimed_local and claimed_local != found_local:
+        return False
+    return bool(claimed_public) and claimed_parts == found_parts[: len(claimed_parts)]
+
+
+def _devices(
+    report: Report, results: Mapping[Level, LevelResult], *, same_hardware: bool
+) -> list[ClaimResult]:
+    c2 = results.get(Level.C2)
+    seen: int | None = None
+    if c2 is not None and c2.verdict in (Verdict.PASSED, Verdict.FAILED):
+        frameworks = c2.details.get("frameworks", {})
+        seen = max((len(answer.get("devices", ())) for answer in frameworks.values()), default=0)
+    why = "" if same_hardware else "verified on other hardware than the build was shown"
+    if c2 is not None and c2.verdict is Verdict.INCONCLUSIVE:
+        why = why or f"C2 is inconclusive: {c2.reason}"
+    known = seen if same_hardware else None
+    return [
+        _capability(
+            "cuda_available", report.cuda_available, None if known is None else known > 0, why
+        ),
+        _capability("gpu_count", report.gpu_count, known, why),
+    ]
+
+
+def _capability(name: str, claimed: Any, found: Any, why: str) -> ClaimResult:
+    if claimed is None:
+        return ClaimResult(claim=name, kind="capability", found=found, outcome="withheld")
+    if found is None:
+        return ClaimResult(
+            claim=name, kind="capability", value=claimed, outcome="unverifiable", why=why
+        )
+    outcome: Outcome = "true" if claimed == found else "false"
+    direction: Direction | None = None
+    if claimed != found:
+        direction = "over" if int(claimed) > int(found) else "under"
+    return ClaimResult(
+        claim=name,
+        kind="capability",
+        value=claimed,
+        found=found,
+        outcome=outcome,
+        direction=direction,
+        why=why,
+    )
+
+
+def _ddp(
+    report: Report, results: Mapping[Level, LevelResult], *, same_hardware: bool
+) -> ClaimResult:
+    c4 = results.get(Level.C4)
+    found: bool | None = None
+    why = "there was no multi-GPU run to compare with"
+    if c4 is not None and c4.verdict in (Verdict.PASSED, Verdict.FAILED) and same_hardware:
+        found, why = c4.verdict is Verdict.PASSED, f"C4 {c4.verdict}"
+    elif c4 is not None and c4.reason:
+        why = f"C4 is {c4.verdict}: {c4.reason}"
+    return _capability("ddp_expected_ok", report.ddp_expected_ok, found, why)
+
+
+def _free_claim(capability: str, value: Any, results: Mapping[Level, LevelResult]) -> ClaimResult:
+    """A claim that names a stage or level, against that level; others cannot be verified."""
+    level = _STAGE_LEVELS.get(capability.strip().lower().removeprefix("stages."))
+    result = results.get(level) if level else None
+    if value is None:
+        return ClaimResult(claim=capability, kind="capability", outcome="withheld")
+    if result is None or result.verdict not in (Verdict.PASSED, Verdict.FAILED):
+        return ClaimResult(
+            claim=capability,
+            kind="capability",
+            value=value,
+            outcome="unverifiable",
+            why="no level that gave a verdict decides it",
+        )
+    found = result.verdict is Verdict.PASSED
+    return _capability(capability, bool(value), found, f"{level} {result.verdict}")

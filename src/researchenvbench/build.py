@@ -1,0 +1,156 @@
+"""Phase 1: a task and an agent become a frozen environment and a report.
+
+The agent works in a box with its own copy of the source. When it has ended, or its time has,
+whatever it left running is ended, the state is frozen, and its report is read. Nothing is
+judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from . import __version__
+from .agents import Assignment
+from .attempt import BuildResult, HostFacts, Owner, Report, now
+from .errors import SandboxError
+from .sandbox.gpu import inventory
+from .sandbox.host_environment import base_environment, redacted_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .agents import Agent
+    from .sandbox import Box, HostEnvironment, Sandbox
+    from .source import Snapshot
+    from .task import Task
+
+_REPORT_LIMIT_BYTES = 1_000_000
+
+
+def build(
+    attempt: Path,
+    task: Task,
+    snapshot: Snapshot,
+    agent: Agent,
+    sandbox: Sandbox,
+    host: HostEnvironment,
+    *,
+    time_limit_s: float,
+    build_gpus: str,
+    say: Callable[..., None],
+) -> BuildResult:
+    """Let `agent` build an environment for `task` in the folder `attempt`, and freeze it.
+
+    `build_gpus` is how many GPUs the build is shown: `all`, a number, or `none`.
+
+    Raises:
+        SandboxError: the sandbox could not be made.
+    """
+    started, clock = now(), time.monotonic()
+    log = attempt / "logs" / "build.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    shown = _shown_gpus(build_gpus)
+
+    def note(line: str) -> None:
+        with log.open("a", encoding="utf-8") as stream:
+            stream.write(f"# {line}\n")
+        say(line, log=log)
+
+    say("copying the source", log=log)
+    with sandbox.build_box(attempt, snapshot.tree) as box:
+        environment = base_environment(box.layout, host, installs=True)
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(shown)
+        environment.update(host.variables)
+        outcome = agent.build(
+            Assignment(
+                box=box,
+                environment=environment,
+                log=log,
+                say=note,
+                deadline=clock + time_limit_s,
+                gpus=tuple(gpu.name for gpu in inventory().gpus if str(gpu.index) in shown),
+                python=task.python,
+                date=snapshot.date,
+                task=task,
+            )
+        )
+    if outcome.reason:
+        note(outcome.reason)
+    seconds = time.monotonic() - clock
+    say("freezing", log=log)
+    frozen = sandbox.freeze(attempt)
+    with sandbox.stage_box(attempt, network=False, gpus=()) as box:
+        report, report_error = read_report(box)
+    return BuildResult(
+        reb_version=__version__,
+        outcome=outcome.outcome,
+        owner=Owner.HOST if outcome.outcome == "void" else None,
+        reason=outcome.reason,
+        started=started,
+        seconds=seconds,
+        task_digest=task.digest,
+        source_digest=snapshot.digest,
+        agent=agent.name,
+        agent_digest=agent.digest,
+        exit_code=outcome.exit_code,
+        report=report,
+        report_error=report_error,
+        environment=frozen,
+        build_gpus=build_gpus,
+        host=host_facts(host),
+    )
+
+
+def read_report(box: Box) -> tuple[Report | None, str | None]:
+    """The report that the agent left, or None and why there is no usable one."""
+    try:
+        text = box.read(box.layout.report, _REPORT_LIMIT_BYTES)
+    except SandboxError as error:
+        return None, str(error.args[0])
+    return parse_report(text)
+
+
+def parse_report(text: bytes) -> tuple[Report | None, str | None]:
+    """A report from its bytes, or None and what is wrong with them."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return None, f"the report is not JSON: {error}"
+    if not isinstance(data, dict):
+        return None, f"the report is a {type(data).__name__}, not an object with the fields"
+    try:
+        return Report.model_validate(data), None
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
+            for fault in error.errors()
+        ]
+        return None, f"the report is not valid: {'; '.join(faults[:5])}"
+
+
+def host_facts(host: HostEnvironment) -> HostFacts:
+    """This machine, as records hold it."""
+    found = inventory()
+    return HostFacts(
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        cpus=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        gpus=tuple(f"{gpu.name} ({gpu.architecture}) {gpu.uuid}" for gpu in found.gpus),
+        driver=found.driver,
+        variables=redacted_variables(host.variables),
+    )
+
+
+def _shown_gpus(build_gpus: str) -> list[str]:
+    """Indices of the GPUs that a build is shown."""
+    gpus = [str(gpu.index) for gpu in inventory().gpus]
+    if build_gpus == "all":
+        return gpus
+    return gpus[: 0 if build_gpus == "none" else int(build_gpus)]

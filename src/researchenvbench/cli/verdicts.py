@@ -1,0 +1,48 @@
+"""How the verdicts of one environment are printed, and what exit code they give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from . import EXIT_FAILED, EXIT_INCONCLUSIVE
+
+if TYPE_CHECKING:
+    from ..attempt import LevelResult, Record
+
+#: Reasons of `inconclusive (host)` that only other hardware can change.
+_HARDWARE = ("no GPU", "GPU, the stage asks for", "witness")
+
+
+def show_record(record: Record, *, as_json: bool) -> None:
+    """Print a record: as JSON, or a line a level and what a person can do about it."""
+    if as_json:
+        click.echo(record.model_dump_json(indent=1, by_alias=True))
+        return
+    from rich.console import Console
+
+    from ..results.table import verdict_lines
+
+    Console().print(verdict_lines(record))
+
+
+def exit_code(record: Record) -> int:
+    """0 all that this host can test passed, 1 failed or disqualified, 3 inconclusive."""
+    from ..attempt import AttemptStatus, Verdict
+
+    verdicts = [result.verdict for result in record.results.values()]
+    if record.status is AttemptStatus.DISQUALIFIED or Verdict.FAILED in verdicts:
+        return EXIT_FAILED
+    unsure = [r for r in record.results.values() if r.verdict is Verdict.INCONCLUSIVE]
+    if any(not _for_want_of_hardware(result) for result in unsure):
+        return EXIT_INCONCLUSIVE
+    return 0
+
+
+def _for_want_of_hardware(result: LevelResult) -> bool:
+    from ..attempt import Level, Owner
+
+    if result.level is Level.C5:
+        return True  # it only repeats what the other levels could not decide
+    return result.owner is Owner.HOST and any(text in result.reason for text in _HARDWARE)

@@ -1,0 +1,140 @@
+"""`reb verify`: judge one environment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ..attempt import Level, Record
+    from ..run.verification import ChosenPython
+    from ..task import Task
+
+
+@click.command("verify")
+@click.argument("path", type=click.Path(path_type=Path), default=".")
+@click.option("--python", metavar="PATH", help="The interpreter to judge.")
+@click.option("--task", "task_name", metavar="SUITE/NAME|FOLDER", help="Its stages are run.")
+@click.option("--report", type=click.Path(path_type=Path), help="A report to audit (C5).")
+@click.option("--level", "levels", multiple=True, metavar="LEVEL", help="Only these: C0 … C5.")
+@click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    metavar="STAGE",
+    help="Only these: cpu, single_gpu, multi_gpu.",
+)
+@click.option("--fail-fast", is_flag=True, help="Stop at the first level that fails.")
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, help="Run each level so often.")
+@click.option("--entry", metavar="COMMAND", help="An entry point to run on the CPU (C1).")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for logs and record.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+@click.option("--quiet", is_flag=True, help="Print the verdicts and nothing else.")
+def command(
+    path: Path,
+    python: str | None,
+    task_name: str | None,
+    report: Path | None,
+    levels: tuple[str, ...],
+    stages: tuple[str, ...],
+    fail_fast: bool,
+    repeats: int,
+    entry: str | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Judge the environment of the repository in PATH, or of an attempt of a run.
+
+    \b
+    Examples:
+      reb verify path/to/repository --python path/to/venv/bin/python
+      reb verify runs/starter-builtin/attempts/NAME--1
+
+    The interpreter is --python, else the report's, else the active VIRTUAL_ENV or
+    CONDA_PREFIX, else PATH/.venv. Nothing in PATH or in the environment is changed.
+
+    Exits with 0 when all that this host can test passed, 1 when something failed or was
+    disqualified, 3 when something is inconclusive for another reason than the host's
+    hardware.
+    """
+    from ..run.verification import verify
+    from .verdicts import exit_code, show_record
+
+    def name_python(chosen: ChosenPython) -> None:
+        click.echo(f"judging {chosen.path} (named by {chosen.named_by})", err=True)
+
+    task = _task(path, task_name, entry, interactive=not (as_json or quiet))
+    record: Record = verify(
+        path,
+        python,
+        task=task,
+        report=report,
+        levels=_levels(levels, stages),
+        fail_fast=fail_fast,
+        repeats=repeats,
+        out=out,
+        say=(lambda *_, **__: None)
+        if quiet or as_json
+        else lambda doing, **_: click.echo(f"  {doing}", err=True),
+        chosen=(lambda _: None) if as_json else name_python,
+    )
+    show_record(record, as_json=as_json)
+    return exit_code(record)
+
+
+def _levels(levels: tuple[str, ...], stages: tuple[str, ...]) -> tuple[Level, ...]:
+    from ..attempt import Level
+    from ..task import StageName
+    from ..verify.entrypoint import LEVELS
+
+    chosen = []
+    for name in levels:
+        try:
+            chosen.append(Level(name.upper()))
+        except ValueError:
+            raise click.UsageError(f"there is no level {name!r}; levels are C0 to C5") from None
+    for name in stages:
+        try:
+            chosen.append(LEVELS[StageName(name)])
+        except ValueError:
+            raise click.UsageError(
+                f"there is no stage {name!r}; stages are {', '.join(StageName)}"
+            ) from None
+    return tuple(chosen) or tuple(Level)
+
+
+def _task(path: Path, name: str | None, entry: str | None, *, interactive: bool) -> Task | None:
+    """The task that gives the stages: named, or made of an entry point that was confirmed."""
+    if name is not None:
+        from ..taskfile import load_suite, load_task
+
+        folder = Path(name)
+        if (folder / "task.toml").is_file():
+            return load_task(folder)
+        suite, _, task = name.partition("/")
+        if not task:
+            raise click.UsageError(f"--task takes SUITE/NAME or a task's folder, not {name!r}")
+        return load_suite(suite).task(task)
+    if (path / "job.json").is_file() or not path.is_dir():
+        return None
+    from ..run.entry_points import propose, task_of_entry
+
+    if entry is not None:
+        return task_of_entry(path, entry)
+    proposed = propose(path)
+    if proposed is None:
+        return None
+    if interactive and sys.stdin.isatty() and sys.stderr.isatty():
+        if click.confirm(f"run `{proposed}` as the entry point on the CPU?", err=True):
+            return task_of_entry(path, proposed)
+    else:
+        click.echo(
+            f"an entry point was found and not run; to run it: "
+            f"reb verify {path} --entry '{proposed}'",
+            err=True,
+        )
+    return None

@@ -1,0 +1,126 @@
+"""What went wrong, whose fault it is, and how to mend it.
+
+One small engine over rules that are data (`rules.toml`, in the order in which they are
+tried). It reads the end of a log and knows nothing of stages or verdicts; whoever asks
+decides what an answer means for a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from ..attempt import Owner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: How much of the end of a log is read; causes stand near the end.
+TAIL_BYTES = 256_000
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The cause that a log shows."""
+
+    rule: str  #: the rule's name, such as missing-module
+    owner: Owner
+    cause: str  #: one sentence
+    advice: str = ""
+    system_packages: tuple[str, ...] = ()  #: Debian packages that would mend it
+
+
+@dataclass(frozen=True)
+class _Rule:
+    name: str
+    owner: Owner
+    pattern: re.Pattern[str]
+    cause: str
+    advice: str
+    table: dict[str, str]
+
+
+def diagnose(text: str) -> Diagnosis | None:
+    """The last thing in `text` that a rule knows, or None.
+
+    A rule's pattern is matched line by line. Among matches the one furthest down wins,
+    since a program's last words name what ended it; on one line the earlier rule wins.
+    """
+    best: tuple[int, Diagnosis] | None = None
+    lines = text.splitlines()
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number][:2000]
+        for rule in _rules():
+            match = rule.pattern.search(line)
+            if match is None:
+                continue
+            diagnosis = _apply(rule, match)
+            if diagnosis is not None and best is None:
+                best = (number, diagnosis)
+        if best is not None:
+            return best[1]
+    return None
+
+
+def diagnose_log(log: Path) -> Diagnosis | None:
+    """`diagnose` of the end of a log file; None where there is no log."""
+    return diagnose(tail(log))
+
+
+def tail(log: Path, size_bytes: int = TAIL_BYTES) -> str:
+    """The last bytes of a log as text; carriage returns end lines; empty where absent."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(0, 2)
+            stream.seek(max(0, stream.tell() - size_bytes))
+            return stream.read().decode(errors="replace").replace("\r", "\n")
+    except FileNotFoundError:
+        return ""
+
+
+def last_lines(log: Path, count: int = 3) -> str:
+    """The last lines of a log that are not empty, joined by ` / `."""
+    lines = [line.strip() for line in tail(log, 16_000).splitlines() if line.strip()]
+    return " / ".join(line[:300] for line in lines[-count:])
+
+
+def _apply(rule: _Rule, match: re.Match[str]) -> Diagnosis | None:
+    found = {key: value or "" for key, value in match.groupdict().items()}
+    packages: tuple[str, ...] = ()
+    if rule.table:
+        # A table maps what was matched to the package that brings it; what it does not
+        # name is not this rule's business.
+        package = rule.table.get(found["key"])
+        if package is None:
+            return None
+        found["package"] = package
+        packages = (package,)
+    return Diagnosis(
+        rule=rule.name,
+        owner=rule.owner,
+        cause=rule.cause.format(**found),
+        advice=rule.advice.format(**found),
+        system_packages=packages,
+    )
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    data: dict[str, Any] = tomllib.loads(
+        files(__package__).joinpath("rules.toml").read_text(encoding="utf-8")
+    )
+    return tuple(
+        _Rule(
+            name=rule["name"],
+            owner=Owner(rule["owner"]),
+            pattern=re.compile(rule["pattern"]),
+            cause=rule["cause"],
+            advice=rule.get("advice", ""),
+            table=rule.get("table", {}),
+        )
+        for rule in data["rules"]
+    )

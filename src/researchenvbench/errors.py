@@ -1,0 +1,40 @@
+"""What can go wrong outside of a verdict, each kind with the sentence that a person needs.
+
+A verdict (`passed`, `failed`, …) is a result and never an exception. These exceptions say
+that no result could be had: a task file that cannot be read, a source that cannot be
+fetched, a sandbox that cannot be opened. Only the command line turns them into exit codes.
+"""
+
+from __future__ import annotations
+
+
+class RebError(Exception):
+    """What happened and why, and, in `advice`, what to do about it."""
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        return f"{message}\n  {self.advice}" if self.advice else message
+
+
+class TaskError(RebError):
+    """A task or suite cannot be loaded: it is absent, malformed or contradicts itself."""
+
+
+class SourceError(RebError):
+    """The source of a task cannot be had, or is not what its commit or hash promises."""
+
+
+class SandboxError(RebError):
+    """The place where a build or a stage should happen cannot be made or entered."""
+
+
+class HostError(RebError):
+    """This host lacks what the work needs: a program, a right, room on the disk."""
+
+
+class RecordError(RebError):
+    """A run, attempt or record on disk cannot be read."""

@@ -1,0 +1,100 @@
+"""What proves a task: the ledger of a suite, `proofs.json` in its folder.
+
+A stage is proven when the gold recipe passed it and at least one breakage failed it for the
+reason that matters, for the task as it is now (by digest). This module reads and writes the
+ledger; making proofs is `run.prove`'s business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ConfigDict, Field
+
+from .attempt import RECORD_SCHEMA, Stored, Verdict
+from .task import StageName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .task import Task
+
+Standing = Literal["proven", "unproven", "not_solvable"]
+
+
+class BreakageProof(Stored):
+    """What a breakage did."""
+
+    name: str
+    level: str
+    expected: Literal["failed", "passed"]
+    verdict: Verdict
+    as_expected: bool
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class StageProof(Stored):
+    """What the gold environment did in one stage."""
+
+    stage: StageName
+    verdict: Verdict
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class TaskProof(Stored):
+    """One task's proof."""
+
+    task: str
+    task_digest: str
+    recipe_digest: str
+    date: str
+    reb_version: str
+    system: str
+    python_version: str
+    build_seconds: float
+    size_bytes: int | None = None
+    stages: tuple[StageProof, ...] = ()
+    breakages: tuple[BreakageProof, ...] = ()
+    c0_missing: tuple[str, ...] = Field((), description="Imports that gold leaves unresolved.")
+    problem: str = Field("", description="Why there is no proof; empty where there is one.")
+
+    def standing(self, stage: StageName) -> Standing:
+        """Whether this proof makes the stage proven."""
+        level = {StageName.CPU: "C1", StageName.SINGLE_GPU: "C3", StageName.MULTI_GPU: "C4"}[stage]
+        passed = any(s.stage is stage and s.verdict is Verdict.PASSED for s in self.stages)
+        mine = [proof for proof in self.breakages if proof.level == level]
+        failing = any(proof.expected == "failed" and proof.as_expected for proof in mine)
+        all_right = all(proof.as_expected for proof in mine)
+        return "proven" if passed and failing and all_right else "unproven"
+
+
+class Ledger(Stored):
+    """The proofs of a suite."""
+
+    schema_version: int = Field(RECORD_SCHEMA, alias="schema")
+    proofs: dict[str, TaskProof] = Field(default_factory=dict)
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+def ledger_file(suite_folder: Path) -> Path:
+    """Where a suite keeps its proofs."""
+    return suite_folder / "proofs.json"
+
+
+def load_ledger(suite_folder: Path) -> Ledger:
+    """The suite's ledger; an empty one where nothing was proven yet."""
+    path = ledger_file(suite_folder)
+    return Ledger.load(path) if path.is_file() else Ledger()
+
+
+def standing(task: Task, stage: StageName) -> Standing:
+    """How far a stage of `task` is to be trusted, by the ledger beside it."""
+    if task.stages[stage].not_solvable:
+        return "not_solvable"
+    proof = load_ledger(task.folder.parent).proofs.get(task.name)
+    if proof is None or proof.task_digest != task.digest:
+        return "unproven"
+    return proof.standing(stage)

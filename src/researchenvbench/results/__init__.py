@@ -1,0 +1,1 @@
+"""How results are shown: rates, tables, the page. Reads records and nothing else."""

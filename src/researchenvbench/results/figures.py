@@ -1,0 +1,114 @@
+"""The figures of a summary as rows of words, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .wording import clean, duration, plural, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .rates import Rate, Spread, Summary
+
+_KINDS = ("path", "version", "capability")
+
+
+class Figure(NamedTuple):
+    """One row: what it is, its value, and what belongs beside it."""
+
+    name: str
+    value: str
+    beside: str = ""
+
+
+def figures(summary: Summary) -> list[Figure]:
+    """All rows, rates first; what is not known is not shown."""
+    rows = [
+        _rate(f"{level.level} {level.level.label}", level.rate, level.without_unproven)
+        for level in summary.levels
+    ]
+    rows.append(
+        _rate("research-ready", summary.research_ready, summary.research_ready_without_unproven)
+    )
+    return [*rows, *_imports(summary), *_claims(summary), *_costs(summary), *_apart(summary)]
+
+
+def _rate(name: str, rate: Rate, proven: Rate) -> Figure:
+    if not rate.applicable:
+        return Figure(name, "n/a", "applies to no attempt")
+    beside = [f"{rate.inconclusive} inconclusive"] if rate.inconclusive else []
+    if proven != rate:
+        unsure = f", {proven.inconclusive} inconclusive" if proven.inconclusive else ""
+        beside.append(f"without the unproven {proven}{unsure}")
+    return Figure(name, str(rate), "; ".join(beside))
+
+
+def _imports(summary: Summary) -> list[Figure]:
+    counts = summary.imports
+    beside = []
+    if counts.attempts_paper:
+        beside.append(f"in the paper's reading {counts.missing_paper}/{counts.total_paper}")
+        if counts.attempts_paper != counts.attempts:
+            beside[-1] += f" of {plural(counts.attempts_paper, 'attempt')}"
+    if counts.left_out:
+        beside.append(f"not known for {plural(counts.left_out, 'attempt')}")
+    if not counts.attempts and not beside:
+        return []
+    value = f"{counts.missing}/{counts.total}" if counts.attempts else "unknown"
+    return [Figure("imports missing", value, "; ".join(beside))]
+
+
+def _claims(summary: Summary) -> list[Figure]:
+    counts = summary.claims
+    if not counts.reports and not counts.no_report:
+        return []
+    value = (
+        f"{counts.made} made: {counts.true} true, {counts.false} false, "
+        f"{counts.unverifiable} unverifiable; {counts.withheld} withheld"
+    )
+    judged = counts.true + counts.false
+    precision = f"precision {counts.true}/{judged}" if judged else "precision unknown"
+    kinds = ", ".join(f"{kind} {counts.over_by_kind.get(kind, 0)}" for kind in _KINDS)
+    modest = f"; {counts.under} too modest" if counts.under else ""
+    missing = f"; {plural(counts.no_report, 'attempt')} without a report"
+    return [
+        Figure("claims", value, precision),
+        Figure("over-claims", str(counts.over), kinds + modest + missing * bool(counts.no_report)),
+    ]
+
+
+def _costs(summary: Summary) -> list[Figure]:
+    rows = [
+        *_spread("build time", summary.build_s, duration, summary.counted),
+        *_spread("environment", summary.prefix_bytes, size, summary.counted),
+        *_spread("cost", summary.cost_usd, lambda usd: f"{usd:.2f} USD", summary.counted),
+    ]
+    if summary.tokens:
+        kinds = ", ".join(f"{clean(kind, 30)} {n}" for kind, n in sorted(summary.tokens.items()))
+        rows.append(Figure("tokens", kinds))
+    return rows
+
+
+def _spread(
+    name: str, spread: Spread, words: Callable[[float], str], attempts: int
+) -> list[Figure]:
+    if spread.total is None or spread.median is None:
+        return []
+    known = f", of {spread.known} of {attempts} attempts" if spread.known != attempts else ""
+    return [Figure(name, words(spread.total), f"median {words(spread.median)}{known}")]
+
+
+def _apart(summary: Summary) -> list[Figure]:
+    """What is in no rate, or passes nothing in it."""
+    parts = [
+        (summary.disqualified, "disqualified (in the denominators, passing nothing)"),
+        (summary.void, "void (in no rate; built again by the next run)"),
+        (summary.no_record, "without a record (in no rate)"),
+    ]
+    rows = [Figure("counted apart", str(number), what) for number, what in parts if number]
+    if summary.stale:
+        rows.append(
+            Figure("older results", str(summary.stale), "of an older version; see --reverify")
+        )
+    return rows

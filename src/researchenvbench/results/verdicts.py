@@ -1,0 +1,106 @@
+"""One environment's verdicts, a line a level: what `reb verify` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from ..attempt import AttemptStatus, Level, Verdict
+from .import_counts import ImportCounts
+from .layout import Hanging, path_line, whole
+from .wording import (
+    LONGEST_LABEL,
+    clean,
+    duration,
+    install_line,
+    marks,
+    style,
+    verdict_words,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from ..attempt import Finding, LevelResult, Record
+
+_WORDS_WIDTH = len("inconclusive (host)")
+#: Where the lines below a verdict begin: under the level's name.
+_HANG = 3
+_NAMES = 8
+
+
+def verdict_lines(record: Record, folder: Path | None = None) -> Group:
+    """The verdicts with reasons, advice, logs and findings; logs lie below `folder`.
+
+    Print it with `crop=False`, so that paths and commands stay whole.
+    """
+    lines: list[RenderableType] = []
+    for level in Level:
+        result = record.results.get(level)
+        if result is not None:
+            lines += _level(level, result, folder)
+    everything = [*record.findings, *(f for r in record.results.values() for f in r.findings)]
+    lines += [_finding(finding) for finding in everything]
+    if record.status is AttemptStatus.DISQUALIFIED:
+        lines.append(Hanging(Text("disqualified: what is above is recorded and does not count", "red")))
+    packages = {name for r in record.results.values() for name in r.system_packages}
+    if command := install_line(packages):
+        lines.append(whole(f"this host misses system libraries: {command}", "yellow"))
+    if record.research_ready:
+        lines.append(Text("research-ready: every level that applies passed", "bold green"))
+    return Group(*lines)
+
+
+def _level(level: Level, result: LevelResult, folder: Path | None) -> list[RenderableType]:
+    line = Text(f"{level} {level.label:<{LONGEST_LABEL}}  ")
+    line.append(f"{verdict_words(result):<{_WORDS_WIDTH}}", style(result))
+    line.append(f"  {clean(_says(level, result), 600)}")
+    notes = []
+    if result.flaky:
+        each = ", ".join(verdict.replace("_", " ") for verdict in result.verdicts)
+        notes.append(f"flaky: {each}")
+    if "*" in marks(result):
+        notes.append("the stage is not proven")
+    if result.fresh and result.fresh.changed:
+        notes.append("not fresh: an earlier stage had changed files of the environment")
+    if result.advice:
+        notes.append(f"what to do: {clean(result.advice, 600)}")
+    lines: list[RenderableType] = [Hanging(line, hang=_HANG)]
+    lines += [Hanging(Text(note), _HANG) for note in notes]
+    if result.log and result.verdict in (Verdict.FAILED, Verdict.INCONCLUSIVE):
+        lines.append(path_line("log: ", folder / result.log if folder else result.log, _HANG))
+    return lines
+
+
+def _says(level: Level, result: LevelResult) -> str:
+    """What there is to say beside the verdict."""
+    if level is Level.C0 and (counts := ImportCounts.of(result)):
+        found = counts.third_party - len(counts.missing)
+        parts = [f"{found} of {counts.third_party} third-party imports resolve"]
+        for kind, names in (("required", counts.required), ("optional", counts.optional)):
+            if names:
+                parts.append(f"{kind} missing: {_listed(names)}")
+        # Where nothing could be asked, everything is missing, and why matters more.
+        return result.reason if counts.missing_paper is None else "; ".join(parts)
+    if result.verdict is Verdict.PASSED and not result.reason:
+        held = sum(entry.verdict is Verdict.PASSED for entry in result.evidence)
+        evidence = f", evidence {held}/{len(result.evidence)}" if result.evidence else ""
+        return f"in {duration(result.seconds)}{evidence}"
+    return result.reason
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+def _finding(finding: Finding) -> Hanging:
+    where = f" in {finding.where}" if finding.where else ""
+    why = f": {finding.why}" if finding.why else ""
+    head = "disqualifies" if finding.disqualifies else "note"
+    colour = "red" if finding.disqualifies else ""
+    return Hanging(Text(clean(f"{head}: {finding.what}{where}{why}", 600), colour))

@@ -1,0 +1,311 @@
+"""One phase of one attempt, as a self-contained command.
+
+`reb job FOLDER` reads the folder's `job.json`, does the work, and writes the results there.
+It can be killed at any moment and run again; whatever can run a command can run it.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from .. import __version__
+from ..agents import make_agent
+from ..attempt import (
+    AttemptStatus,
+    BuildResult,
+    EventLog,
+    Level,
+    LevelResult,
+    Owner,
+    Record,
+    Sizes,
+    StoredResult,
+    Verdict,
+    now,
+)
+from ..build import build, host_facts, read_report
+from ..errors import HostError, RebError, SandboxError, SourceError
+from ..sandbox import make_sandbox
+from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
+from ..source import fetch_source
+from ..taskfile import load_task
+from ..verify.pyramid import Judgement, verify
+from ..verify.subject import Subject
+from .sizes import tree_size
+from .store import AttemptFolder, Job
+
+if TYPE_CHECKING:
+    from ..agents import Agent
+    from ..attempt import Environment
+    from ..sandbox import HostEnvironment, Sandbox
+    from ..source import Snapshot
+    from ..task import Task
+
+
+class AttemptRun:
+    """The phases of one attempt, with what they share."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load what the attempt is about.
+
+        Raises:
+            RebError: the job or its task cannot be read, or the source cannot be had.
+        """
+        self.folder = AttemptFolder(folder.absolute())
+        self.job = Job.load(self.folder.job_file)
+        self.task: Task = load_task(Path(self.job.task_folder))
+        self.host: HostEnvironment = host_environment()
+        self.sandbox: Sandbox = make_sandbox(self.job.sandbox, self.job.sandbox_options)
+        self.agent: Agent = make_agent(self.job.agent, self.job.agent_options)
+        self.say = EventLog(self.folder.events_file)
+
+    def source(self) -> Snapshot:
+        """The pristine source."""
+        self.say("fetching the source")
+        return fetch_source(self.task, installs=self.host.installs)
+
+    def built(self) -> BuildResult | None:
+        """The build that is there, if it is still the one that the job asks for."""
+        done = self.folder.load_build()
+        if done is None or done.outcome == "void" or done.environment is None:
+            return None
+        same = (
+            done.task_digest == self.task.digest
+            and done.agent == self.agent.name
+            and done.agent_digest == self.agent.digest
+            and done.environment.sandbox == self.sandbox.name
+        )
+        return done if same else None
+
+    def build(self) -> BuildResult:
+        """Phase 1, unless it is done."""
+        if done := self.built():
+            return done
+        started, clock = now(), time.monotonic()
+        job_text = self.folder.job_file.read_text(encoding="utf-8")
+        self.folder.supersede()
+        self.folder.path.mkdir(parents=True)
+        self.folder.job_file.write_text(job_text, encoding="utf-8")
+        digest = ""
+        try:
+            snapshot = self.source()
+            digest = snapshot.digest
+            result = build(
+                self.folder.path,
+                self.task,
+                snapshot,
+                self.agent,
+                self.sandbox,
+                self.host,
+                time_limit_s=self.job.build_time_limit_s,
+                build_gpus=self.job.build_gpus,
+                say=self.say,
+            )
+        except (SourceError, SandboxError, HostError) as error:
+            result = BuildResult(
+                reb_version=__version__,
+                outcome="void",
+                owner=Owner.HOST,
+                reason=str(error),
+                started=started,
+                seconds=time.monotonic() - clock,
+                task_digest=self.task.digest,
+                source_digest=digest,
+                agent=self.agent.name,
+                agent_digest=self.agent.digest,
+                build_gpus=self.job.build_gpus,
+                host=host_facts(self.host),
+            )
+        result.save(self.folder.build_file)
+        return result
+
+    def verify(self, *, reverify: bool = False) -> Record:
+        """Phase 2: judge what phase 1 left, keeping the results that still hold.
+
+        Raises:
+            RebError: there is no build to verify, or its source or sandbox cannot be had.
+        """
+        done = self.folder.load_build()
+        if done is None:
+            raise RebError(
+                f"{self.folder.path}: nothing was built here yet",
+                advice=f"reb job {self.folder.path} --phase build",
+            )
+        if done.outcome == "void":
+            record = self._void_record(done)
+            record.save(self.folder.record_file)
+            return record
+        snapshot = self.source()
+        self.say("looking at the environment")
+        environment = self.sandbox.environment(self.folder.path)
+        stale: list[str] = []
+
+        def kept(level: Level) -> LevelResult | None:
+            stored = None if reverify else self.folder.load_result(level)
+            if (
+                stored is None
+                or stored.environment_digest != environment.digest
+                or stored.task_digest != self.task.digest
+                or _may_change(stored.result)
+            ):
+                return None
+            if stored.reb_version != __version__:
+                stale.append(level)
+            return stored.result
+
+        def keep(result: LevelResult) -> None:
+            path = self.folder.result_file(result.level)
+            path.parent.mkdir(exist_ok=True)
+            StoredResult(
+                reb_version=__version__,
+                environment_digest=environment.digest,
+                task_digest=self.task.digest,
+                result=result,
+            ).save(path)
+
+        subject = self.subject(self.folder.path, snapshot)
+        judgement = verify(
+            subject,
+            subject.report.python_path if subject.report else None,
+            frameworks=self.task.frameworks,
+            same_hardware=self._same_hardware(done),
+            kept=kept,
+            keep=keep,
+        )
+        record = self.record(done, environment, judgement, stale=bool(stale))
+        record.save(self.folder.record_file)
+        return record
+
+    def subject(self, results_folder: Path, snapshot: Snapshot) -> Subject:
+        """What is judged: this attempt's environment as it is now."""
+        path, sandbox = self.folder.path, self.sandbox
+        with sandbox.stage_box(path, network=False, gpus=()) as box:
+            report, report_error = read_report(box)
+            frozen_repo = box.layout.repo
+        return Subject(
+            folder=results_folder,
+            open_box=lambda network=False, gpus=(): sandbox.stage_box(
+                path, network=network, gpus=gpus
+            ),
+            base_environment=lambda layout, network: base_environment(
+                layout, self.host, installs=network
+            ),
+            host=self.host,
+            snapshot=snapshot,
+            frozen_repo=frozen_repo,
+            task=self.task,
+            report=report,
+            report_error=report_error,
+            say=self.say,
+        )
+
+    def record(
+        self,
+        done: BuildResult,
+        environment: Environment,
+        judgement: Judgement,
+        *,
+        stale: bool = False,
+    ) -> Record:
+        """The whole of the attempt."""
+        subject = judgement.subject
+        status = AttemptStatus.OK
+        if any(finding.disqualifies for finding in judgement.findings):
+            status = AttemptStatus.DISQUALIFIED
+        elif subject.report is None:
+            status = AttemptStatus.NO_REPORT
+        prefix = subject.interpreter.prefix if subject.interpreter else None
+        box_root = self.sandbox.layout(self.folder.path).root
+        inside = prefix is not None and Path(prefix).is_relative_to(box_root)
+        return Record(
+            reb_version=__version__,
+            task=self.task.name,
+            suite=self.job.suite,
+            attempt=self.job.attempt,
+            domain=self.task.domain,
+            task_digest=self.task.digest,
+            source_digest=subject.snapshot.digest,
+            agent=self.agent.name,
+            sandbox=self.sandbox.name,
+            status=status,
+            started=done.started,
+            finished=now(),
+            build=done,
+            python=subject.interpreter.executable if subject.interpreter else None,
+            python_version=subject.interpreter.version if subject.interpreter else None,
+            results=judgement.results,
+            audit=judgement.audit,
+            findings=judgement.findings,
+            sizes=Sizes(
+                prefix_bytes=tree_size(Path(prefix)) if prefix and inside else None,
+                build_bytes=environment.size_bytes,
+            ),
+            host=host_facts(self.host),
+            stale=stale,
+            stage_variables=redacted_variables(self.host.variables),
+        )
+
+    def _void_record(self, done: BuildResult) -> Record:
+        results = {
+            level: LevelResult(
+                level=level,
+                verdict=Verdict.INCONCLUSIVE,
+                owner=Owner.HOST,
+                reason="the build is void",
+            )
+            for level in Level
+        }
+        return Record(
+            reb_version=__version__,
+            task=self.task.name,
+            suite=self.job.suite,
+            attempt=self.job.attempt,
+            domain=self.task.domain,
+            task_digest=self.task.digest,
+            source_digest=done.source_digest,
+            agent=self.agent.name,
+            sandbox=self.sandbox.name,
+            status=AttemptStatus.VOID,
+            started=done.started,
+            finished=now(),
+            build=done,
+            results=results,
+            host=host_facts(self.host),
+        )
+
+    def _same_hardware(self, done: BuildResult) -> bool:
+        """Whether verification sees the GPUs that the build was shown."""
+        if done.build_gpus == "none":
+            return not host_facts(self.host).gpus
+        return done.host.gpus == host_facts(self.host).gpus
+
+
+def _may_change(result: LevelResult) -> bool:
+    """Inconclusive for want of something on this host, which may be there by now."""
+    return result.verdict is Verdict.INCONCLUSIVE and result.owner in (Owner.HOST, Owner.ASSET)
+
+
+def run_job(folder: Path, phase: str, *, reverify: bool = False) -> None:
+    """Do the phase `build`, `verify`, or `all` of the attempt in `folder`.
+
+    Raises:
+        RebError: it cannot be done; what was done before is kept.
+    """
+    lock = FileLock(folder.parent / f".{folder.name}.lock")
+    try:
+        with lock.acquire(timeout=0):
+            attempt = AttemptRun(folder)
+            if phase in ("build", "all"):
+                attempt.build()
+            if phase in ("verify", "all"):
+                attempt.verify(reverify=reverify)
+            attempt.say("done")
+    except Timeout as error:
+        raise RebError(
+            f"{folder}: another process is working on this attempt",
+            advice="wait for it, or end the other `reb run`",
+        ) from error

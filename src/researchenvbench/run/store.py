@@ -1,0 +1,183 @@
+"""Where a run keeps what happened: folders and files, and nothing else.
+
+    RUN/run.json                          what was asked for
+    RUN/attempts/TASK--N/job.json         one attempt: all that a phase needs to know
+                        /events.jsonl     what it is doing, line by line
+                        /build.json       the end of phase 1
+                        /box/             the environment; never moves once the build began
+                        /results/C0.json  one level's result, written when it ends
+                        /logs/            what every program printed
+                        /record.json      the whole, for tables and for a second judgement
+    RUN/superseded/                       records and logs of attempts that were made again
+    RUN/index.html                        the table as a page
+
+Every JSON file is written atomically and carries a schema version.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from ..attempt import (
+    RECORD_SCHEMA,
+    BuildResult,
+    Level,
+    Record,
+    Stored,
+    StoredResult,
+)
+from ..errors import RecordError
+
+
+class Job(Stored):
+    """One attempt, as the command `reb job` gets it: enough to do the work alone."""
+
+    schema_version: int = Field(RECORD_SCHEMA, alias="schema")
+    suite: str
+    task_folder: str
+    task: str
+    attempt: int = 1
+    agent: str
+    agent_options: dict[str, Any] = Field(default_factory=dict)
+    sandbox: str = "local"
+    sandbox_options: dict[str, Any] = Field(default_factory=dict)
+    build_time_limit_s: float = 3600.0
+    build_gpus: str = "none"
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+@dataclass(frozen=True)
+class AttemptFolder:
+    """The files of one attempt."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Such as `TASK--1`."""
+        return self.path.name
+
+    @property
+    def job_file(self) -> Path:
+        """What is to be done."""
+        return self.path / "job.json"
+
+    @property
+    def build_file(self) -> Path:
+        """The end of phase 1."""
+        return self.path / "build.json"
+
+    @property
+    def record_file(self) -> Path:
+        """The whole."""
+        return self.path / "record.json"
+
+    @property
+    def events_file(self) -> Path:
+        """Progress."""
+        return self.path / "events.jsonl"
+
+    def result_file(self, level: Level) -> Path:
+        """The result of one level."""
+        return self.path / "results" / f"{level}.json"
+
+    def load_build(self) -> BuildResult | None:
+        """The end of phase 1, or None where it has not ended."""
+        return BuildResult.load(self.build_file) if self.build_file.is_file() else None
+
+    def load_result(self, level: Level) -> StoredResult | None:
+        """The stored result of a level, or None where there is none that can be read."""
+        path = self.result_file(level)
+        if not path.is_file():
+            return None
+        try:
+            return StoredResult.load(path)
+        except RecordError:
+            return None  # of another version, or damaged: it is made anew
+
+    def load_record(self) -> Record | None:
+        """The record, or None where there is none yet."""
+        return Record.load(self.record_file) if self.record_file.is_file() else None
+
+    def supersede(self) -> None:
+        """Make room for building anew: records and logs are kept, the environment is not."""
+        if not self.path.exists():
+            return
+        if self.build_file.exists() or self.record_file.exists():
+            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+            kept = self.path.parent.parent / "superseded" / f"{self.name}-{stamp}"
+            kept.mkdir(parents=True)
+            for name in ("job.json", "build.json", "record.json", "events.jsonl"):
+                if (self.path / name).is_file():
+                    shutil.copy2(self.path / name, kept / name)
+            for name in ("logs", "results"):
+                if (self.path / name).is_dir():
+                    shutil.copytree(self.path / name, kept / name)
+        remove_tree(self.path)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def run_file(self) -> Path:
+        """What was asked for."""
+        return self.path / "run.json"
+
+    @property
+    def page_file(self) -> Path:
+        """The table as a page."""
+        return self.path / "index.html"
+
+    def attempt(self, task: str, number: int) -> AttemptFolder:
+        """The folder of one attempt, which may not exist yet."""
+        return AttemptFolder(self.path / "attempts" / f"{task}--{number}")
+
+    def attempts(self) -> list[AttemptFolder]:
+        """All attempts that were begun, by name."""
+        folder = self.path / "attempts"
+        return [AttemptFolder(path.parent) for path in sorted(folder.glob("*/job.json"))]
+
+
+def read_run(path: str | Path) -> list[Record]:
+    """The records of a run, one an attempt that has one, in the order of their names.
+
+    Raises:
+        RecordError: `path` is no run folder, or a record in it cannot be read.
+    """
+    folder = RunFolder(Path(path))
+    if not folder.run_file.is_file():
+        raise RecordError(
+            f"{path} is not a run folder: it has no run.json",
+            advice="give the folder that `reb run` named, such as runs/starter-builtin",
+        )
+    records = [attempt.load_record() for attempt in folder.attempts()]
+    return [record for record in records if record is not None]
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder with all that is in it, folders without write permission included.
+
+    Raises:
+        OSError: something in it cannot be removed.
+    """
+
+    def make_writable(function: Any, name: str, _error: Any) -> None:
+        parent = Path(name).parent
+        parent.chmod(parent.stat().st_mode | 0o700)
+        if Path(name).is_dir() and not Path(name).is_symlink():
+            Path(name).chmod(0o700)
+        function(name)
+
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, onerror=make_writable)

@@ -1,0 +1,267 @@
+"""`verify` for one environment: an attempt of a run, or any folder with any interpreter."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..attempt import AttemptStatus, Level, Record, Sizes, now, write_atomically
+from ..build import host_facts, parse_report
+from ..errors import RebError
+from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
+from ..sandbox.local import adopted_box
+from ..source import default_cache, fetch_source, snapshot_in_place
+from ..task import FolderSource
+from ..verify.imports import collect, read_folder
+from ..verify.pyramid import verify as judge
+from ..verify.subject import Subject
+from .job import AttemptRun
+from .sizes import tree_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..sandbox import StageBox
+    from ..source import Snapshot
+    from ..task import Task
+
+FRAMEWORKS = ("torch", "jax", "tensorflow")
+_REPORT_LIMIT_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class ChosenPython:
+    """The interpreter to judge, and what named it."""
+
+    path: str
+    named_by: str
+
+
+def choose_python(
+    repo: Path, explicit: str | None, report_python: str | None, environ: dict[str, str]
+) -> ChosenPython:
+    """The interpreter to judge: `--python`, else the report's, else an active or local one.
+
+    Raises:
+        RebError: nothing names one.
+    """
+    if explicit:
+        path = Path(explicit).expanduser()
+        if path.is_dir() and (path / "bin" / "python").exists():
+            path = path / "bin" / "python"
+        return ChosenPython(os.path.abspath(path), "--python")  # noqa: PTH100  # keeps links
+    if report_python:
+        return ChosenPython(report_python, "the report")
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if prefix := environ.get(variable):
+            return ChosenPython(str(Path(prefix) / "bin" / "python"), f"${variable}")
+    local = repo / ".venv" / "bin" / "python"
+    if local.exists():
+        return ChosenPython(str(local), str(repo / ".venv"))
+    raise RebError(
+        f"no interpreter to judge: no --python, no report, no active environment, no {local}",
+        advice=f"reb verify {repo} --python PATH/bin/python, or reb build {repo} to make one",
+    )
+
+
+def verify(
+    path: str | Path,
+    python: str | None = None,
+    *,
+    task: Task | None = None,
+    report: str | Path | None = None,
+    levels: Sequence[Level] = tuple(Level),
+    fail_fast: bool = False,
+    repeats: int = 1,
+    out: Path | None = None,
+    say: Callable[..., None] = lambda *_, **__: None,
+    chosen: Callable[[ChosenPython], None] = lambda _: None,
+) -> Record:
+    """Judge an environment and return its record; what is judged is not changed.
+
+    `path` is an attempt of a run (its environment as it is now), or a folder with a
+    repository. `task` gives the folder its stages. `out` is where logs and the record go.
+
+    Raises:
+        RebError: there is nothing to judge, or it cannot be judged here.
+    """
+    folder = Path(path).absolute()
+    if (folder / "job.json").is_file():
+        return _verify_attempt(
+            folder,
+            python,
+            levels,
+            fail_fast=fail_fast,
+            repeats=repeats,
+            out=out,
+            say=say,
+            chosen=chosen,
+        )
+    if not folder.is_dir():
+        raise RebError(f"there is no folder {folder}", advice="give the repository's folder")
+    return _verify_folder(
+        folder,
+        python,
+        task,
+        report,
+        levels,
+        fail_fast=fail_fast,
+        repeats=repeats,
+        out=out,
+        say=say,
+        chosen=chosen,
+    )
+
+
+def _verify_attempt(
+    folder: Path,
+    python: str | None,
+    levels: Sequence[Level],
+    *,
+    fail_fast: bool,
+    repeats: int,
+    out: Path | None,
+    say: Callable[..., None],
+    chosen: Callable[[ChosenPython], None],
+) -> Record:
+    attempt = AttemptRun(folder)
+    attempt.say = say  # type: ignore[assignment]  # whoever asks is shown the progress
+    done = attempt.folder.load_build()
+    if done is None or done.environment is None:
+        raise RebError(
+            f"{folder}: nothing was built here", advice=f"reb job {folder} --phase build"
+        )
+    results = out or _new_results_folder(folder / "verifications")
+    subject = attempt.subject(results, attempt.source())
+    reported = subject.report.python_path if subject.report else None
+    if python or reported:
+        picked = choose_python(folder, python, reported, {})
+        chosen(picked)
+    judgement = judge(
+        subject,
+        picked.path if python or reported else None,
+        frameworks=attempt.task.frameworks,
+        same_hardware=attempt._same_hardware(done),  # of this package
+        levels=levels,
+        fail_fast=fail_fast,
+        repeats=repeats,
+    )
+    environment = attempt.sandbox.environment(folder)
+    record = attempt.record(done, environment, judgement)
+    record.save(results / "record.json")
+    return record
+
+
+def _verify_folder(
+    folder: Path,
+    python: str | None,
+    task: Task | None,
+    report_file: str | Path | None,
+    levels: Sequence[Level],
+    *,
+    fail_fast: bool,
+    repeats: int,
+    out: Path | None,
+    say: Callable[..., None],
+    chosen: Callable[[ChosenPython], None],
+) -> Record:
+    started = now()
+    report, report_error = None, None
+    if report_file is not None:
+        try:
+            with Path(report_file).open("rb") as stream:
+                report, report_error = parse_report(stream.read(_REPORT_LIMIT_BYTES))
+        except OSError as error:
+            raise RebError(f"{report_file}: cannot be read: {error.strerror}") from error
+    reported = report.python_path if report else None
+    picked = choose_python(folder, python, reported, dict(os.environ))
+    chosen(picked)
+    host = host_environment()
+    results = out or _new_results_folder(default_cache() / "verifications")
+    snapshot = snapshot_in_place(folder)
+    # Of an entry point that the user named, the folder itself is the source.
+    judge_edits = task is not None and not _is_folder(task, folder)
+    pristine = snapshot
+    if task is not None and judge_edits:
+        pristine = fetch_source(task, installs=host.installs)
+    frameworks = task.frameworks if task else imported_frameworks(snapshot)
+    prefix = Path(picked.path).parent.parent
+
+    @contextmanager
+    def open_box(*, network: bool = False, gpus: Sequence[str] = ()) -> Iterator[StageBox]:
+        with adopted_box(folder, prefix, results / "boxes", network=network) as box:
+            yield box
+
+    subject = Subject(
+        folder=results,
+        open_box=open_box,
+        base_environment=lambda layout, network: base_environment(layout, host, installs=network),
+        host=host,
+        snapshot=pristine,
+        frozen_repo=folder,
+        task=task,
+        report=report,
+        report_error=report_error,
+        report_due=report_file is not None,
+        judge_edits=judge_edits,
+        say=say,
+    )
+    judgement = judge(
+        subject,
+        picked.path,
+        frameworks=frameworks,
+        levels=levels,
+        fail_fast=fail_fast,
+        repeats=repeats,
+    )
+    interpreter = judgement.subject.interpreter
+    disqualified = any(finding.disqualifies for finding in judgement.findings)
+    status = AttemptStatus.DISQUALIFIED if disqualified else AttemptStatus.OK
+    if report_file is not None and report is None:
+        status = AttemptStatus.NO_REPORT
+    record = Record(
+        reb_version=__version__,
+        task=task.name if task else folder.name,
+        domain=task.domain if task else "",
+        task_digest=task.digest if task else "",
+        source_digest=pristine.digest,
+        agent="",
+        sandbox="local",
+        status=status,
+        started=started,
+        finished=now(),
+        python=picked.path,
+        python_version=interpreter.version if interpreter else None,
+        results=judgement.results,
+        audit=judgement.audit,
+        findings=judgement.findings,
+        sizes=Sizes(prefix_bytes=tree_size(prefix) if interpreter else None),
+        host=host_facts(host),
+        stage_variables=redacted_variables(host.variables),
+    )
+    record.save(results / "record.json")
+    return record
+
+
+def _is_folder(task: Task, folder: Path) -> bool:
+    source = task.source
+    return isinstance(source, FolderSource) and (task.folder / source.path).samefile(folder)
+
+
+def imported_frameworks(snapshot: Snapshot) -> tuple[str, ...]:
+    """Those of torch, jax and tensorflow that the tracked Python files import."""
+    names = collect(read_folder(snapshot.tree, snapshot.tracked)).modules
+    return tuple(name for name in FRAMEWORKS if name in names)
+
+
+def _new_results_folder(parent: Path) -> Path:
+    stamp = now().replace(":", "").replace("+0000", "Z")
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))
+    write_atomically(folder / "README", "Logs and record of one `reb verify`.\n")
+    return folder

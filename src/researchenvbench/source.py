@@ -1,0 +1,407 @@
+"""The source of a task: fetched once, verified against its commit or hash, kept pristine.
+
+A `Snapshot` is a folder that nobody works in, with the list of its tracked files and their
+digests. Builds get a copy; verification compares the copy that the agent left with the
+list. Nothing of the source is executed here: an sdist is downloaded and unpacked, never
+asked for its metadata, and git runs without the repository's hooks, filters or prompts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from .attempt import write_atomically
+from .errors import HostError, SourceError
+from .task import FolderSource, GitSource, SdistSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .task import Task
+
+#: Folders that are environments, caches or version control, never part of a source.
+NOT_SOURCE = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox"})
+_GIT_TIME_LIMIT_S = 1800
+_MAX_UNPACKED_BYTES = 4 * 1024**3
+
+
+@dataclass(frozen=True)
+class TrackedFile:
+    """One file that the commit or the archive holds."""
+
+    kind: Literal["file", "executable", "link"]
+    sha256: str  #: of the content; of the target for a link
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A source as its commit or archive has it."""
+
+    tree: Path
+    digest: str
+    tracked: Mapping[str, TrackedFile]  #: by path relative to the tree
+    commit: str | None = None
+    date: datetime | None = None  #: of the commit, or of the upload of the archive
+
+
+def default_cache() -> Path:
+    """Where sources and downloads are kept between runs (`REB_CACHE`, else XDG's)."""
+    if chosen := os.environ.get("REB_CACHE"):
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base).absolute() / "researchenvbench"
+
+
+def fetch_source(
+    task: Task, *, installs: Mapping[str, str] | None = None, cache: Path | None = None
+) -> Snapshot:
+    """The pristine source of a task, from the cache or from where it is published.
+
+    `installs` are the host's package settings as pip variables (`PIP_INDEX_URL`,
+    `PIP_EXTRA_INDEX_URL`, `PIP_FIND_LINKS`).
+
+    Raises:
+        SourceError: it cannot be had, or is not what its commit or hash promises.
+        HostError: git is not installed, or the cache cannot be written.
+    """
+    from filelock import FileLock
+
+    root = (cache or default_cache()) / "sources"
+    source = task.source
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if isinstance(source, FolderSource):
+            return _snapshot_of_folder((task.folder / source.path).resolve(), root)
+        key = source.commit if isinstance(source, GitSource) else source.sha256
+        if isinstance(source, GitSource) and source.submodules:
+            key += "-submodules"
+        place = root / key
+        with FileLock(f"{place}.lock"):
+            if not (place / "manifest.json").is_file():
+                with _staging(place) as staging:
+                    if isinstance(source, GitSource):
+                        facts = _from_git(source, task.folder, staging)
+                    else:
+                        facts = _from_index(source, installs or {}, staging)
+                    _write_manifest(staging, facts)
+        return _read_manifest(place)
+    except OSError as error:
+        raise HostError(
+            f"the source of {task.name} cannot be kept in {root}: {error.strerror or error}",
+            advice="set REB_CACHE to a folder that can be written and has room",
+        ) from error
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+# --- git -------------------------------------------------------------------------------
+
+
+def git(*arguments: str, folder: Path, time_limit_s: float = _GIT_TIME_LIMIT_S) -> bytes:
+    """Run git in `folder`, with nothing that the repository itself could make it execute.
+
+    Raises:
+        SourceError: git said no; its last lines are the reason.
+        HostError: git is not installed.
+    """
+    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]
+    command += ["-c", "protocol.ext.allow=never", "-c", "core.attributesFile=/dev/null"]
+    command += ["-c", "advice.detachedHead=false", "-c", "safe.directory=*", *arguments]
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
+        environment.pop(variable, None)
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=time_limit_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise HostError("git is not installed", advice="apt-get install git") from error
+    except subprocess.TimeoutExpired as error:
+        raise SourceError(f"git {arguments[0]} did not end within {time_limit_s:.0f} s") from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise SourceError(f"git {arguments[0]}: {' '.join(said[-3:]) or done.returncode}")
+    return done.stdout
+
+
+def _from_git(source: GitSource, task_folder: Path, staging: Path) -> dict[str, str]:
+    url = source.url
+    if "://" not in url and not url.startswith("git@"):
+        url = str((task_folder / url).resolve())
+        if not Path(url).is_dir():
+            raise SourceError(f"there is no folder {url}", advice="correct source.url in the task")
+    tree = staging / "tree"
+    tree.mkdir()
+    git("init", "--quiet", folder=tree)
+    try:
+        git("fetch", "--quiet", "--depth=1", url, source.commit, folder=tree)
+    except SourceError:
+        # Not every server hands out a commit that no branch points at.
+        try:
+            git("fetch", "--quiet", url, "+refs/*:refs/reb/*", folder=tree)
+            git("cat-file", "-e", f"{source.commit}^{{commit}}", folder=tree)
+        except SourceError as error:
+            raise SourceError(
+                f"commit {source.commit} cannot be had from {source.url}: {error}",
+                advice="check the address, the network, and that the commit still exists",
+            ) from error
+    git("checkout", "--quiet", "--detach", source.commit, folder=tree)
+    if source.submodules:
+        git("submodule", "update", "--quiet", "--init", "--recursive", "--depth=1", folder=tree)
+    date = git("show", "--no-patch", "--format=%cI", source.commit, folder=tree).decode().strip()
+    return {"commit": source.commit, "date": date}
+
+
+def tracked_paths(tree: Path) -> list[str]:
+    """The paths that git tracks in the work tree `tree`, submodules included."""
+    listed = git("ls-files", "-z", "--recurse-submodules", folder=tree)
+    return sorted(os.fsdecode(path) for path in listed.split(b"\0") if path)
+
+
+# --- source distributions --------------------------------------------------------------
+
+
+def _from_index(source: SdistSource, installs: Mapping[str, str], staging: Path) -> dict[str, str]:
+    archive, date = _download(source, installs, staging)
+    found = digest_file(archive)
+    if found != source.sha256:
+        raise SourceError(
+            f"{archive.name}: sha256 is {found}, the task says {source.sha256}",
+            advice="the index serves another file than the task was written for",
+        )
+    unpacked = staging / "unpacked"
+    unpacked.mkdir()
+    _unpack(archive, unpacked)
+    entries = list(unpacked.iterdir())
+    # PEP 517: an sdist holds one folder, NAME-VERSION.
+    tree = entries[0] if len(entries) == 1 and entries[0].is_dir() else unpacked
+    tree.rename(staging / "tree")
+    shutil.rmtree(unpacked, ignore_errors=True)
+    archive.unlink()
+    return {"date": date} if date else {}
+
+
+def _download(
+    source: SdistSource, installs: Mapping[str, str], into: Path
+) -> tuple[Path, str | None]:
+    import requests
+    from packaging.utils import canonicalize_name
+    from pypi_simple import (
+        PYPI_SIMPLE_ENDPOINT,
+        NoSuchProjectError,
+        PyPISimple,
+        UnparsableFilenameError,
+        UnsupportedContentTypeError,
+        UnsupportedRepoVersionError,
+        parse_filename,
+    )
+
+    not_a_project_page = (
+        requests.RequestException,
+        NoSuchProjectError,
+        UnparsableFilenameError,
+        UnsupportedContentTypeError,
+        UnsupportedRepoVersionError,
+        ValueError,  # of a page that says JSON and is none
+    )
+    wanted = canonicalize_name(source.name)
+    for folder in installs.get("PIP_FIND_LINKS", "").split():
+        place = Path(urlsplit(folder).path if folder.startswith("file:") else folder)
+        for path in sorted(place.glob("*")) if place.is_dir() else []:
+            try:
+                project, version, kind = parse_filename(path.name)
+            except UnparsableFilenameError:
+                continue
+            same = project is not None and canonicalize_name(project) == wanted
+            if same and kind == "sdist" and version == source.version:
+                return Path(shutil.copy2(path, into)), None
+    indexes = [installs.get("PIP_INDEX_URL", PYPI_SIMPLE_ENDPOINT)]
+    indexes += installs.get("PIP_EXTRA_INDEX_URL", "").split()
+    problems = []
+    for index in indexes:
+        if not index.startswith(("http://", "https://")):
+            continue
+        try:
+            with PyPISimple(index) as client:
+                page = client.get_project_page(source.name, timeout=60)
+                for package in page.packages:
+                    if package.version == source.version and package.package_type == "sdist":
+                        path = into / PurePosixPath(package.filename).name
+                        client.download_package(package, path, verify=False, timeout=300)
+                        uploaded = package.upload_time
+                        return path, uploaded.isoformat() if uploaded else None
+                problems.append("it serves no source archive of that version")
+        except not_a_project_page as error:
+            problems.append(str(error) or type(error).__name__)
+    raise SourceError(
+        f"no index of this host serves the source of {source.name}=={source.version}: "
+        + "; ".join(problems),
+        advice="check the network, and the index that `pip config list` names",
+    )
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    try:
+        if archive.name.endswith(".zip"):
+            with zipfile.ZipFile(archive) as opened:
+                _check_size(sum(entry.file_size for entry in opened.infolist()), archive)
+                opened.extractall(into)  # noqa: S202  # keeps within `into` by itself
+        else:
+            with tarfile.open(archive) as opened:
+                _check_size(sum(member.size for member in opened), archive)
+                opened.extractall(into, filter="data")  # that filter is the check
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise SourceError(f"{archive.name}: cannot be unpacked: {error}") from error
+
+
+def _check_size(size_bytes: int, archive: Path) -> None:
+    if size_bytes > _MAX_UNPACKED_BYTES:
+        raise SourceError(f"{archive.name}: unpacks to {size_bytes} bytes, which is no source")
+
+
+# --- folders ---------------------------------------------------------------------------
+
+
+def _snapshot_of_folder(folder: Path, root: Path) -> Snapshot:
+    if not folder.is_dir():
+        raise SourceError(f"there is no folder {folder}", advice="correct source.path in the task")
+    made = Path(tempfile.mkdtemp(dir=root, prefix=".folder."))
+    try:
+        shutil.copytree(
+            folder,
+            made / "tree",
+            symlinks=True,
+            ignore=lambda _, names: [name for name in names if name in NOT_SOURCE],
+        )
+        _write_manifest(made, {})
+        place = root / _read_manifest(made).digest
+        if not place.exists():
+            made.rename(place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return _read_manifest(place)
+
+
+# --- manifests -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _staging(place: Path) -> Iterator[Path]:
+    """A folder beside `place` that takes its name when all went well, and else vanishes."""
+    made = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}."))
+    try:
+        yield made
+        if place.exists():
+            shutil.rmtree(place)  # without a manifest: an earlier try was cut off
+        made.rename(place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def files_of(tree: Path) -> Iterator[str]:
+    """Paths, relative to `tree`, of all files and links that count as source."""
+    for folder, names, files in os.walk(tree):
+        names[:] = sorted(name for name in names if name not in NOT_SOURCE)
+        linked = [name for name in names if (Path(folder) / name).is_symlink()]
+        for name in sorted([*files, *linked]):
+            yield str((Path(folder) / name).relative_to(tree))
+
+
+def tracked_file(path: Path) -> TrackedFile:
+    """What is at `path`: a link is never followed.
+
+    Raises:
+        OSError: nothing is there, or it is neither a file nor a link.
+    """
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        target = os.fsencode(os.readlink(path))  # noqa: PTH115  # bytes must survive
+        return TrackedFile("link", hashlib.sha256(target).hexdigest())
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(0, "neither a regular file nor a link", str(path))
+    kind: Literal["file", "executable"] = "executable" if status.st_mode & 0o100 else "file"
+    return TrackedFile(kind, digest_file(path))
+
+
+def _write_manifest(place: Path, facts: Mapping[str, str]) -> None:
+    tree = place / "tree"
+    paths = tracked_paths(tree) if (tree / ".git").exists() else sorted(files_of(tree))
+    tracked = {}
+    for path in paths:
+        try:
+            entry = tracked_file(tree / path)
+        except OSError:
+            continue  # a submodule's folder, or a file that the checkout left out
+        tracked[path] = [entry.kind, entry.sha256]
+    digest = hashlib.sha256(json.dumps(tracked, sort_keys=True).encode()).hexdigest()
+    manifest = {**facts, "digest": digest, "tracked": tracked}
+    write_atomically(place / "manifest.json", json.dumps(manifest))
+
+
+def _read_manifest(place: Path) -> Snapshot:
+    manifest = json.loads((place / "manifest.json").read_text())
+    date = manifest.get("date")
+    return Snapshot(
+        tree=place / "tree",
+        digest=manifest["digest"],
+        tracked={
+            path: TrackedFile(kind, digest) for path, (kind, digest) in manifest["tracked"].items()
+        },
+        commit=manifest.get("commit"),
+        date=datetime.fromisoformat(date).astimezone(UTC) if date else None,
+    )
+
+
+def snapshot_in_place(tree: Path) -> Snapshot:
+    """A user's own folder as it is now: what git tracks there, else all of it."""
+    commit = None
+    if (tree / ".git").exists():
+        paths = tracked_paths(tree)
+        try:
+            commit = git("rev-parse", "HEAD", folder=tree).decode().strip()
+        except SourceError:
+            commit = None  # no commit yet
+    else:
+        paths = sorted(files_of(tree))
+    tracked = {}
+    for path in paths:
+        try:
+            tracked[path] = tracked_file(tree / path)
+        except OSError:
+            continue  # deleted, but not yet from the index
+    listing = {path: [entry.kind, entry.sha256] for path, entry in tracked.items()}
+    digest = hashlib.sha256(json.dumps(listing, sort_keys=True).encode()).hexdigest()
+    return Snapshot(tree=tree, digest=digest, tracked=tracked, commit=commit)
+
+
+def commit_date(repo: Path) -> datetime | None:
+    """When the commit of a work tree was made; None outside of git, or before a commit."""
+    try:
+        said = git("show", "--no-patch", "--format=%cI", "HEAD", folder=repo).decode().strip()
+    except (SourceError, HostError):
+        return None
+    return datetime.fromisoformat(said).astimezone(UTC)

@@ -1,0 +1,119 @@
+"""Loads suites and tasks from their folders, and says clearly what is wrong with a file.
+
+A task file is data that anybody may have written: it can be truncated, huge, binary or no
+file at all. Each fault is one line with the file, the key and what was probably meant.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from .errors import TaskError
+from .schema import explain, shorten, suggest
+from .task import Suite, Task
+
+_MAX_FILE_BYTES = 1_000_000
+_BUNDLED = Path(__file__).parent / "suites"
+
+
+def bundled_suites() -> list[str]:
+    """Names of the suites that come with the package."""
+    return sorted(path.name for path in _BUNDLED.iterdir() if any(path.glob("*/task.toml")))
+
+
+def load_suite(name: str | Path) -> Suite:
+    """Load a bundled suite by its name, or any folder that holds task folders.
+
+    Raises:
+        TaskError: there is no such suite, or tasks of it do not load; all faults are named.
+    """
+    folder = next(filter(_holds_tasks, (Path(name), _BUNDLED / str(name))), None)
+    if folder is None:
+        known = bundled_suites()
+        raise TaskError(
+            f"there is no suite {shorten(str(name))}{suggest(str(name), known)}",
+            advice=f"bundled suites: {', '.join(known)}; or give a folder of task folders",
+        )
+    tasks: dict[str, Task] = {}
+    faults = []
+    for path in sorted(folder.glob("*/task.toml")):
+        try:
+            task = load_task(path)
+        except TaskError as error:
+            faults.append(str(error))
+            continue
+        if task.name in tasks:
+            faults.append(f"{path}: name: {task.name!r} is also that of {tasks[task.name].folder}")
+        tasks[task.name] = task
+    if faults:
+        raise TaskError("\n".join(faults))
+    return Suite(name=folder.resolve().name, folder=folder.resolve(), tasks=tuple(tasks.values()))
+
+
+def _holds_tasks(place: Path) -> bool:
+    try:
+        return any(place.glob("*/task.toml"))
+    except (OSError, ValueError):
+        return False  # no name that a folder can have
+
+
+def load_task(folder: Path) -> Task:
+    """Load the task in `folder` (or the `task.toml` itself), checked against the schema.
+
+    Raises:
+        TaskError: unreadable, no TOML, or not a task; one line a fault, each with the
+            file, the key and, where one is near, what was probably meant.
+    """
+    path = folder if folder.name.endswith(".toml") else folder / "task.toml"
+    try:
+        data = tomllib.loads(_read_text(path))
+        # As JSON, since pydantic is strict there without asking for tuples: a number that
+        # is written as text is a mistake, and not a number.
+        text = json.dumps(data, default=lambda moment: {"a date or time": str(moment)})
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise TaskError(f"{path}: not valid TOML: {error}") from error
+    if "folder" in data:
+        # A field of Task, but none of the file.
+        raise TaskError(f"{path}: folder: unknown key")
+    try:
+        task = Task.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise TaskError("\n".join(explain(path, error, Task))) from error
+    missing = [
+        f"{path}: assets.{name}.path: {shorten(asset.path)} is not a file in the task's folder"
+        for name, asset in task.assets.items()
+        if not _is_file_below(path.parent, asset.path)
+    ]
+    if missing:
+        raise TaskError("\n".join(missing))
+    return task.model_copy(update={"folder": path.parent.resolve()})
+
+
+def _read_text(path: Path) -> str:
+    try:
+        if not path.is_file():
+            # A pipe or a device is never opened: it would not end.
+            there = path.exists() or path.is_symlink()
+            raise TaskError(
+                f"{path}: {'is not a file' if there else 'there is no such file'}",
+                advice="reb tasks new NAME writes a commented template",
+            )
+        with path.open("rb") as stream:
+            raw = stream.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(raw) > _MAX_FILE_BYTES:
+        raise TaskError(f"{path}: is larger than 1 MB, which no task file is")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{path}: not UTF-8 text (byte {error.start})") from error
+
+
+def _is_file_below(folder: Path, path: str) -> bool:
+    place = folder / path
+    return "\0" not in path and place.is_file() and place.resolve().is_relative_to(folder.resolve())

@@ -1,0 +1,1 @@
+"""Phase 2: judge a frozen environment, level by level."""

@@ -1,0 +1,168 @@
+"""C2: are the frameworks matched to the driver and the GPUs?
+
+Each framework that the task names must see the GPUs that the driver shows, support their
+architecture, and compute one product correctly on each. The product's factors come from a
+number drawn at run time, so that no prepared answer fits.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..attempt import Level, LevelResult, Owner, Verdict
+from ..diagnose import diagnose_log, last_lines
+from ..errors import SandboxError
+from ..sandbox import Command
+from .probes.device import matrices
+from .subject import Subject, stage_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..sandbox import StageBox
+    from ..sandbox.gpu import GpuInventory
+
+_PROBE = Path(__file__).parent / "probes" / "device.py"
+_ANSWER_LIMIT_BYTES = 1_000_000
+_TIME_LIMIT_S = 300.0
+
+
+def check_devices(
+    subject: Subject, frameworks: Sequence[str], inventory: GpuInventory
+) -> LevelResult:
+    """The verdict of C2."""
+    started = time.monotonic()
+    if not frameworks:
+        return LevelResult(
+            level=Level.C2, verdict=Verdict.NOT_APPLICABLE, reason="needs no framework"
+        )
+    if not inventory.gpus:
+        return LevelResult(
+            level=Level.C2,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=Owner.HOST,
+            reason="no GPU",
+            details={"why": inventory.why_none},
+        )
+    if subject.interpreter is None:
+        return LevelResult(
+            level=Level.C2,
+            verdict=Verdict.FAILED,
+            owner=Owner.AGENT,
+            reason=f"no usable interpreter: {subject.interpreter_error}",
+        )
+    log = subject.logs / "C2.log"
+    log.unlink(missing_ok=True)
+    answers: dict[str, Any] = {}
+    problems: list[str] = []
+    seconds = 0.0
+    try:
+        with subject.open_box(gpus=[gpu.uuid for gpu in inventory.gpus]) as box:
+            for framework in frameworks:
+                subject.say(f"C2: {framework}")
+                answer, problem, took_s = _ask(subject, box, framework, inventory, log)
+                seconds += took_s
+                answers[framework] = answer
+                if problem:
+                    problems.append(f"{framework}: {problem}")
+        fresh = box.freshness
+    except SandboxError as error:
+        return LevelResult(
+            level=Level.C2,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=Owner.HOST,
+            reason=str(error.args[0]),
+            advice=error.advice,
+        )
+    return LevelResult(
+        level=Level.C2,
+        verdict=Verdict.FAILED if problems else Verdict.PASSED,
+        owner=Owner.AGENT if problems else None,
+        reason="; ".join(problems),
+        seconds=time.monotonic() - started,
+        seconds_in_processes=seconds,
+        log=str(log.relative_to(subject.folder)),
+        fresh=fresh,
+        details={"driver": inventory.driver, "frameworks": answers},
+    )
+
+
+def _ask(
+    subject: Subject, box: StageBox, framework: str, inventory: GpuInventory, log: Path
+) -> tuple[dict[str, Any], str, float]:
+    """(what the framework answered, what is wrong with it, seconds)."""
+    assert subject.interpreter is not None  # noqa: S101  # checked by the caller
+    seed = secrets.token_hex(8)
+    probe, answer_path = box.layout.tools / "device.py", box.layout.tools / f"{seed}.json"
+    box.put(probe, _PROBE.read_bytes())
+    extra = {
+        "CUDA_VISIBLE_DEVICES": ",".join(str(gpu.index) for gpu in inventory.gpus),
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # others may be using the GPU
+    }
+    finished = box.run(
+        Command(
+            argv=[subject.interpreter.executable, str(probe), framework, seed, str(answer_path)],
+            cwd=box.layout.work,
+            env=stage_environment(subject, box.layout, network=False, extra=extra),
+            time_limit_s=_TIME_LIMIT_S,
+        ),
+        log,
+        append=True,
+    )
+    if not finished.ok:
+        cause = diagnose_log(log)
+        why = "timed out" if finished.timed_out else cause.cause if cause else last_lines(log, 1)
+        return {}, f"the probe failed: {why}", finished.seconds
+    try:
+        answer = json.loads(box.read(answer_path, _ANSWER_LIMIT_BYTES))
+        if answer["seed"] != seed:
+            return {}, "the probe's answer is not to this question", finished.seconds
+        return answer, _judge(answer, seed, inventory), finished.seconds
+    except (SandboxError, ValueError, KeyError, TypeError) as error:
+        return {}, f"the probe left no usable answer: {error}", finished.seconds
+
+
+def _judge(answer: dict[str, Any], seed: str, inventory: GpuInventory) -> str:
+    """What is wrong with an answer; empty where nothing is."""
+    shown, seen = len(inventory.gpus), len(answer["devices"])
+    if seen != shown:
+        build = "" if answer.get("cuda", True) else "; it was built without CUDA"
+        return f"sees {seen} of the {shown} GPUs that the driver shows{build}"
+    left, right = matrices(seed)
+    expected = [
+        [
+            sum(a * b for a, b in zip(row, column, strict=True))
+            for column in zip(*right, strict=True)
+        ]
+        for row in left
+    ]
+    for number, device in enumerate(answer["devices"]):
+        if device["product"] != expected:
+            return f"computes a wrong product on GPU {number}"
+        architectures = answer.get("architectures")
+        if architectures and not _supported(device["architecture"], architectures):
+            return (
+                f"is built for {', '.join(architectures)}, "
+                f"not for GPU {number}, which is {device['architecture']}"
+            )
+    return ""
+
+
+def _supported(architecture: str, built_for: Sequence[str]) -> bool:
+    """Binary code runs on its own major version from its minor on; PTX on all later ones."""
+    major, minor = int(architecture[3:-1]), int(architecture[-1])
+    for name in built_for:
+        kind, _, digits = name.rstrip("af").partition("_")
+        if not digits.isdigit():
+            continue
+        built_major, built_minor = int(digits[:-1]), int(digits[-1])
+        if kind == "sm" and built_major == major and built_minor <= minor:
+            return True
+        if kind == "compute" and (built_major, built_minor) <= (major, minor):
+            return True
+    return False

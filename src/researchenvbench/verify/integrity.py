@@ -1,0 +1,158 @@
+"""Is the work tree still the commit? Tracked files, the commit itself, and what was added.
+
+Every tracked file is compared with the pristine source by content, kind and executable
+bit. Files that the repository's own installer rewrites (the task's `generated`) are listed
+and restored before stages. Untracked files are allowed; they become findings only where
+they shadow something that the code imports.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from ..attempt import Finding
+from ..errors import SourceError
+from ..source import files_of, git, tracked_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..source import Snapshot
+
+_SHOWN = 50  #: findings of one kind; the rest are counted
+
+
+def compare(
+    snapshot: Snapshot, repo: Path, generated: tuple[str, ...], *, judge: bool
+) -> tuple[Finding, ...]:
+    """What differs between the pristine source and the work tree `repo`.
+
+    With `judge`, a change to a tracked file disqualifies the attempt; without, in a user's
+    own folder, changes are only listed.
+    """
+
+    def differs(path: str) -> str | None:
+        try:
+            found = tracked_file(repo / path)
+        except OSError:
+            return "removed, or replaced by something that is no file"
+        expected = snapshot.tracked[path]
+        if found.sha256 != expected.sha256:
+            return "changed"
+        if found.kind != expected.kind:
+            return f"was {expected.kind}, is {found.kind}"
+        return None
+
+    with ThreadPoolExecutor() as pool:
+        differences = zip(snapshot.tracked, pool.map(differs, snapshot.tracked), strict=True)
+        changed = [(path, what) for path, what in differences if what]
+    findings = []
+    for path, what in changed:
+        if is_generated(path, generated):
+            findings.append(
+                Finding(
+                    kind="generated-file-changed",
+                    what=f"{what}, as the task says that the installer may; restored for stages",
+                    where=path,
+                )
+            )
+        else:
+            findings.append(
+                Finding(
+                    kind="tracked-file-changed",
+                    what=what,
+                    where=path,
+                    why="the repository must run as its commit has it",
+                    disqualifies=judge,
+                )
+            )
+    if judge and snapshot.commit:
+        findings += _moved_commit(repo, snapshot.commit)
+    if judge:
+        findings += _shadows(snapshot, repo)
+    return _limited(findings)
+
+
+def is_generated(path: str, generated: tuple[str, ...]) -> bool:
+    """Whether the task names `path` as one that the repository's installer rewrites."""
+    return any(fnmatch.fnmatch(path, pattern) for pattern in generated)
+
+
+def _moved_commit(repo: Path, commit: str) -> list[Finding]:
+    try:
+        head = git("rev-parse", "HEAD", folder=repo, time_limit_s=60).decode().strip()
+    except SourceError as error:
+        head = f"unreadable ({error})"
+    if head == commit:
+        return []
+    return [
+        Finding(
+            kind="commit-moved",
+            what=f"HEAD is {head}, not {commit}",
+            where=".git",
+            why="the repository must run as its commit has it",
+            disqualifies=True,
+        )
+    ]
+
+
+def _shadows(snapshot: Snapshot, repo: Path) -> list[Finding]:
+    """Untracked modules at an import root that carry the name of something imported."""
+    from .imports import collect, read_folder
+
+    roots = [repo, repo / "src"]
+    imported = collect(read_folder(snapshot.tree, snapshot.tracked)).modules
+    tracked = {
+        str(parent)
+        for path in snapshot.tracked
+        for parent in (PurePosixPath(path), *PurePosixPath(path).parents)
+    }
+    findings = []
+    for root in roots:
+        for path in sorted(root.iterdir()) if root.is_dir() else []:
+            name = path.stem if path.suffix == ".py" else path.name
+            package = path.suffix == ".py" or (path / "__init__.py").is_file()
+            relative = str(path.relative_to(repo))
+            known = relative in tracked
+            if package and not known and name in imported:
+                findings.append(
+                    Finding(
+                        kind="shadowing-module",
+                        what=f"an untracked module named {name}, which the code imports",
+                        where=relative,
+                        why="it is imported in place of the installed distribution",
+                    )
+                )
+            if path.name in ("sitecustomize.py", "usercustomize.py") and not known:
+                findings.append(
+                    Finding(
+                        kind="start-up-hook",
+                        what="a module that every start of the interpreter executes",
+                        where=relative,
+                        why="it can change what any probe sees",
+                    )
+                )
+    return findings
+
+
+def untracked(snapshot: Snapshot, repo: Path) -> list[str]:
+    """Paths below `repo` that the source does not have, environments and caches left out."""
+    return [path for path in files_of(repo) if path not in snapshot.tracked]
+
+
+def _limited(findings: list[Finding]) -> tuple[Finding, ...]:
+    kept: list[Finding] = []
+    counts: dict[str, int] = {}
+    for finding in findings:
+        counts[finding.kind] = counts.get(finding.kind, 0) + 1
+        if counts[finding.kind] <= _SHOWN:
+            kept.append(finding)
+    kept += [
+        Finding(kind=kind, what=f"and {count - _SHOWN} more of this kind")
+        for kind, count in counts.items()
+        if count > _SHOWN
+    ]
+    return tuple(kept)

@@ -1,0 +1,146 @@
+"""Is the reported interpreter one? It is asked a question that is drawn at run time."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ..sandbox import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..sandbox import Box
+
+_ANSWER_LIMIT_BYTES = 1_000_000
+
+#: Written for Python 3.6 and newer, and for Python 2 to fail on in its own words. `-I` keeps
+#: the environment's variables and the current folder out of it.
+_QUESTION = """
+import json, os, sys, sysconfig
+nonce, question = sys.argv[1], sys.argv[2]
+a, b = (int(part) for part in question.split("*"))
+versions = {}
+try:
+    from importlib import metadata
+    for name in ("torch", "jax", "tensorflow"):
+        try:
+            versions[name] = str(metadata.version(name))
+        except metadata.PackageNotFoundError:
+            pass
+except ImportError:
+    pass
+with open(sys.argv[3], "w") as answer:
+    json.dump({
+        "nonce": nonce, "product": a * b,
+        "version": "%d.%d.%d" % sys.version_info[:3],
+        "implementation": sys.implementation.name,
+        "prefix": sys.prefix, "base_prefix": sys.base_prefix,
+        "purelib": sysconfig.get_path("purelib"), "platlib": sysconfig.get_path("platlib"),
+        "stdlib": sysconfig.get_path("stdlib"),
+        "frameworks": versions,
+        "conda": os.path.isdir(os.path.join(sys.prefix, "conda-meta")),
+    }, answer)
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that answered."""
+
+    executable: str  #: as it was reported; a link is kept, since it decides the prefix
+    version: str
+    implementation: str
+    prefix: str
+    base_prefix: str
+    purelib: str
+    platlib: str
+    kind: Literal["venv", "conda", "system"]
+    #: Versions of the frameworks' distributions, by their metadata.
+    frameworks: Mapping[str, str] = field(default_factory=dict)
+    #: What conda's activation scripts of the prefix set.
+    activation: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask(
+    box: Box, path: str, environment: Mapping[str, str], log: Path
+) -> tuple[Interpreter | None, str]:
+    """The interpreter at `path` inside the box, or None and why it is none."""
+    if not path.startswith("/") or "\0" in path:
+        return None, f"python_path is not an absolute path: {path[:200]!r}"
+    nonce = secrets.token_hex(16)
+    left, right = secrets.randbelow(10**9), secrets.randbelow(10**9)
+    answer_path = box.layout.tools / f"answer-{nonce}.json"
+    box.put(answer_path, b"")
+    finished = box.run(
+        Command(
+            argv=[path, "-I", "-c", _QUESTION, nonce, f"{left}*{right}", str(answer_path)],
+            cwd=box.layout.work,
+            env=environment,
+            time_limit_s=60,
+        ),
+        log,
+        append=True,
+    )
+    if finished.start_error:
+        return None, f"{path} cannot be run: {finished.start_error}"
+    if finished.timed_out:
+        return None, f"{path} did not answer within 60 s"
+    try:
+        answer = json.loads(box.read(answer_path, _ANSWER_LIMIT_BYTES))
+        right_answer = answer["nonce"] == nonce and answer["product"] == left * right
+    except (ValueError, KeyError, TypeError):
+        right_answer = False
+    if not right_answer:
+        how = f"exit status {finished.exit_code}" if finished.exit_code is not None else "a signal"
+        return None, f"{path} is no Python interpreter: it ended with {how} and no right answer"
+    kind: Literal["venv", "conda", "system"] = "system"
+    if answer["conda"]:
+        kind = "conda"
+    elif answer["prefix"] != answer["base_prefix"]:
+        kind = "venv"
+    interpreter = Interpreter(
+        executable=path,
+        version=answer["version"],
+        implementation=answer["implementation"],
+        prefix=answer["prefix"],
+        base_prefix=answer["base_prefix"],
+        purelib=answer["purelib"],
+        platlib=answer["platlib"],
+        kind=kind,
+        frameworks=answer["frameworks"],
+        activation=_conda_activation(box, answer["prefix"], environment, log)
+        if kind == "conda"
+        else {},
+    )
+    return interpreter, ""
+
+
+def _conda_activation(
+    box: Box, prefix: str, environment: Mapping[str, str], log: Path
+) -> dict[str, str]:
+    """What the prefix's own `etc/conda/activate.d/*.sh` set, as `conda activate` runs them."""
+    out = box.layout.tools / "activation.env"
+    box.put(out, b"")
+    script = 'for f in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do [ -r "$f" ] && . "$f"; done'
+    finished = box.run(
+        Command(
+            argv=["bash", "-c", f'{script}; env -0 > "{out}"'],
+            cwd=box.layout.work,
+            env={**environment, "CONDA_PREFIX": prefix},
+            time_limit_s=60,
+        ),
+        log,
+        append=True,
+    )
+    if not finished.ok:
+        return {}
+    pairs = [
+        entry.partition("=")
+        for entry in box.read(out, _ANSWER_LIMIT_BYTES).decode(errors="replace").split("\0")
+    ]
+    ignored = {"_", "SHLVL", "PWD", "OLDPWD", "PATH", *environment}
+    return {name: value for name, _, value in pairs if name and name not in ignored}

@@ -1,0 +1,211 @@
+"""Which levels, in which order, and what is kept of each.
+
+The flow of phase 2 on one screen: integrity, the interpreter, then C0 to C5. Every result
+is handed to `keep` as soon as it is there, so that a crash loses at most the level under
+way, and asked back from `kept` first, so that nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING
+
+from ..attempt import Level, LevelResult, Owner, Verdict
+from ..audit import audit
+from ..proofs import standing
+from ..sandbox.gpu import inventory
+from ..task import StageName
+from .device import check_devices
+from .entrypoint import LEVELS, run_stage
+from .imports import import_closure
+from .integrity import compare
+from .interpreter import ask
+from .static import check_imports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ..attempt import Audit, Finding
+    from ..sandbox import StageBox
+    from .subject import Subject
+
+#: The levels before C5 in the order in which they run.
+MEASURED = (Level.C0, Level.C1, Level.C2, Level.C3, Level.C4)
+STAGES = {level: stage for stage, level in LEVELS.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """What verification says of a subject."""
+
+    subject: Subject  #: with the interpreter that was found
+    results: dict[Level, LevelResult]
+    audit: Audit
+    findings: tuple[Finding, ...]
+    seconds_in_processes: float
+
+
+def verify(
+    subject: Subject,
+    python: str | None,
+    *,
+    frameworks: Sequence[str],
+    same_hardware: bool = True,
+    levels: Sequence[Level] = tuple(Level),
+    fail_fast: bool = False,
+    repeats: int = 1,
+    kept: Callable[[Level], LevelResult | None] = lambda _: None,
+    keep: Callable[[LevelResult], None] = lambda _: None,
+) -> Judgement:
+    """Judge the environment whose interpreter is `python` (None: the report names none)."""
+    subject.say("comparing tracked files with the source")
+    generated = subject.task.generated if subject.task else ()
+    findings = compare(subject.snapshot, subject.frozen_repo, generated, judge=subject.judge_edits)
+    subject = with_interpreter(subject, python)
+    results: dict[Level, LevelResult] = {}
+    for level in MEASURED:
+        if level not in levels:
+            continue
+        result = kept(level)
+        if result is None:
+            result = _repeated(subject, level, frameworks, repeats)
+            keep(result)
+        results[level] = result
+        if fail_fast and result.verdict is Verdict.FAILED:
+            break
+    interpreter = subject.interpreter
+    honesty, result = audit(
+        subject.report,
+        report_error=subject.report_error,
+        report_due=subject.report_due,
+        python_version=interpreter.version if interpreter else None,
+        python_error=subject.interpreter_error,
+        framework_versions=interpreter.frameworks if interpreter else {},
+        results=results,
+        same_hardware=same_hardware,
+    )
+    if Level.C5 in levels:
+        results[Level.C5] = result
+    return Judgement(
+        subject=subject,
+        results=results,
+        audit=honesty,
+        findings=findings,
+        seconds_in_processes=sum(r.seconds_in_processes for r in results.values()),
+    )
+
+
+def with_interpreter(subject: Subject, python: str | None) -> Subject:
+    """The subject with its interpreter, or with the reason why there is no usable one."""
+    if python is None:
+        why = "the report gives no python_path" if subject.report else "there is no report"
+        return dataclasses.replace(subject, interpreter_error=why)
+    subject.say(f"asking {python}")
+    with subject.open_box() as box:
+        environment = subject.base_environment(box.layout, False)
+        interpreter, why = ask(box, python, environment, subject.logs / "interpreter.log")
+    return dataclasses.replace(subject, interpreter=interpreter, interpreter_error=why)
+
+
+def _repeated(
+    subject: Subject, level: Level, frameworks: Sequence[str], repeats: int
+) -> LevelResult:
+    """Run a level as often as asked; a verdict that changes is marked flaky.
+
+    The worst verdict stands: what works only sometimes does not work.
+    """
+    results = [_run(subject, level, frameworks) for _ in range(max(1, repeats))]
+    worst = [Verdict.FAILED, Verdict.INCONCLUSIVE, Verdict.PASSED, Verdict.NOT_APPLICABLE]
+    chosen = min(results, key=lambda result: worst.index(result.verdict))
+    if len(results) == 1:
+        return chosen
+    verdicts = tuple(result.verdict for result in results)
+    return chosen.model_copy(update={"verdicts": verdicts, "flaky": len(set(verdicts)) > 1})
+
+
+def _run(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResult:
+    if level is Level.C0:
+        return static_level(subject)
+    if level is Level.C2:
+        return check_devices(subject, frameworks, inventory())
+    name = STAGES[level]
+    if subject.task is None:
+        return LevelResult(
+            level=level,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=Owner.TASK,
+            reason="no entry point is known",
+        )
+    if name not in subject.task.stages:
+        return LevelResult(
+            level=level, verdict=Verdict.NOT_APPLICABLE, reason=f"the task has no {name} stage"
+        )
+    gpus = inventory().gpus[: subject.task.gpus(name)]
+    result = run_stage(subject, name, gpus=gpus)
+    if name is not StageName.CPU:
+        result = _without_witness(result)
+    return result.model_copy(update={"proven": standing(subject.task, name)})
+
+
+def _without_witness(result: LevelResult) -> LevelResult:
+    """A GPU stage that was run, but whose GPUs nobody watched from outside.
+
+    That kernels ran, and that ranks talked, needs a witness; until there is one the entry
+    point's own end is kept in the details and decides nothing.
+    """
+    if result.verdict is Verdict.INCONCLUSIVE:
+        return result
+    return result.model_copy(
+        update={
+            "verdict": Verdict.INCONCLUSIVE,
+            "owner": Owner.HOST,
+            "reason": f"witness: the entry point {result.verdict}, and nothing watched the GPUs",
+            "details": {**result.details, "entry_point": result.verdict, "why": result.reason},
+        }
+    )
+
+
+def static_level(
+    subject: Subject,
+    *,
+    before: Callable[[StageBox, dict[str, str], Path], None] | None = None,
+    network: bool = False,
+) -> LevelResult:
+    """C0; `before` may damage the box's environment first, as in `run_stage`."""
+    started = time.monotonic()
+    subject.say("C0: resolving imports")
+    log = subject.logs / "C0.log"
+    log.unlink(missing_ok=True)
+    with subject.open_box(network=network) as box:
+        if before is not None:
+            before(box, subject.base_environment(box.layout, network), log)
+        result = check_imports(subject, box, static_roots(subject), log)
+        fresh = box.freshness
+    return result.model_copy(update={"seconds": time.monotonic() - started, "fresh": fresh})
+
+
+def static_roots(subject: Subject) -> list[str] | None:
+    """The files in which a missing import decides C0's verdict; None for all tracked files."""
+    task = subject.task
+    if task is None:
+        return None
+    tracked = list(subject.snapshot.tracked)
+    if task.c0.roots:
+        return [
+            path
+            for path in tracked
+            if any(
+                path == root or path.startswith(f"{root.rstrip('/')}/") for root in task.c0.roots
+            )
+        ]
+    scripts = [
+        text.removeprefix("{repo}/")
+        for stage in task.stages.values()
+        for text in stage.command
+        if text.startswith("{repo}/") and text.endswith(".py")
+    ]
+    if not scripts:
+        return None
+    return sorted(import_closure(subject.snapshot.tree, scripts))

@@ -1,0 +1,5 @@
+try:
+    import torch
+    import tried
+except ImportError:
+    torch = None

@@ -1,0 +1,1 @@
+from .. import __init__ as above

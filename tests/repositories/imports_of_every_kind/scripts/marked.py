@@ -1,0 +1,1 @@
+﻿import after_byte_order_mark

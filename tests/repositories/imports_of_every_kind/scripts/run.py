@@ -1,0 +1,2 @@
+from kit.inner import deep
+import helper

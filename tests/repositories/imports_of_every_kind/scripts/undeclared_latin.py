@@ -1,0 +1,2 @@
+import not_readable
+NAME = "café"

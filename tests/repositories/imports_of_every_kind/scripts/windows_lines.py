@@ -1,0 +1,2 @@
+import crlf
+import os

@@ -1,0 +1,2 @@
+import datasets
+from datasets import load_dataset

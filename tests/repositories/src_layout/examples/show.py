@@ -1,0 +1,2 @@
+import layered
+import beta.part

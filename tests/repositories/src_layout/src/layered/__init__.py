@@ -1,0 +1,2 @@
+from layered._version import version
+from .core import work

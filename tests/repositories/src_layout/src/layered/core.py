@@ -1,0 +1,7 @@
+import layered._native
+from .generated import table
+import alpha
+
+
+def work():
+    return alpha

@@ -1,0 +1,576 @@
+"""Sources come from real little repositories, archives and indexes, and are what they promise."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from researchenvbench.errors import HostError, RebError, SourceError
+from researchenvbench.source import (
+    default_cache,
+    fetch_source,
+    snapshot_in_place,
+    tracked_file,
+    tracked_paths,
+)
+from researchenvbench.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def task(source: dict[str, Any], folder: Path = Path("/")) -> Task:
+    """A task with that source, loaded from `folder`."""
+    made = Task.model_validate({"schema": 1, "name": "t", "domain": "d", "source": source})
+    return made.model_copy(update={"folder": folder})
+
+
+def shell_git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-c", "protocol.file.allow=always", *arguments],
+        cwd=folder,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "GIT_AUTHOR_NAME": "A",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "A",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+            "GIT_COMMITTER_DATE": "2025-03-04T05:06:07+02:00",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        },
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+def make_repository(folder: Path, files: dict[str, str]) -> str:
+    """A git repository with one commit of `files`; returns the commit."""
+    folder.mkdir(parents=True)
+    shell_git(folder, "init", "--quiet", "--initial-branch=main")
+    return commit_files(folder, files)
+
+
+def commit_files(folder: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shell_git(folder, "add", "--all")
+    shell_git(folder, "commit", "--quiet", "--allow-empty", "--message=x")
+    return shell_git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+# --- git -------------------------------------------------------------------------------
+
+
+def test_a_git_folder_at_a_commit(tmp_path: Path, cache: Path) -> None:
+    first = make_repository(tmp_path / "repo", {"a.py": "1\n", "pkg/b.py": "2\n"})
+    commit_files(tmp_path / "repo", {"a.py": "changed\n"})
+    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": first}
+    snapshot = fetch_source(task(source), cache=cache)
+    assert snapshot.commit == first
+    assert snapshot.date is not None
+    assert snapshot.date.isoformat() == "2025-03-04T03:06:07+00:00"
+    assert (snapshot.tree / "a.py").read_text() == "1\n"
+    assert sorted(snapshot.tracked) == ["a.py", "pkg/b.py"]
+    assert snapshot.tracked["a.py"].sha256 == hashlib.sha256(b"1\n").hexdigest()
+
+
+def test_a_url_relative_to_the_task(tmp_path: Path, cache: Path) -> None:
+    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    (tmp_path / "task").mkdir()
+    source = {"kind": "git", "url": "../repo", "commit": commit}
+    assert fetch_source(task(source, tmp_path / "task"), cache=cache).commit == commit
+
+
+def test_links_executables_and_names_that_are_no_utf8(tmp_path: Path, cache: Path) -> None:
+    repo = tmp_path / "repo"
+    make_repository(repo, {"a.py": "1\n"})
+    (repo / "run.sh").write_text("#!/bin/sh\n")
+    (repo / "run.sh").chmod(0o755)
+    (repo / "link").symlink_to("a.py")
+    (repo / "outside").symlink_to("/etc/passwd")
+    strange = os.fsdecode(b"caf\xe9.txt")
+    (repo / strange).write_text("x")
+    commit = commit_files(repo, {})
+    source = {"kind": "git", "url": str(repo), "commit": commit}
+    snapshot = fetch_source(task(source), cache=cache)
+    kinds = {path: entry.kind for path, entry in snapshot.tracked.items()}
+    assert kinds == {
+        "a.py": "file",
+        "run.sh": "executable",
+        "link": "link",
+        "outside": "link",
+        strange: "file",
+    }
+    assert snapshot.tracked["outside"].sha256 == hashlib.sha256(b"/etc/passwd").hexdigest()
+    again = fetch_source(task(source), cache=cache)
+    assert (again.digest, again.tracked) == (snapshot.digest, snapshot.tracked)
+
+
+def test_a_commit_that_no_branch_points_at(tmp_path: Path, cache: Path) -> None:
+    repo = tmp_path / "repo"
+    make_repository(repo, {"a.py": "1\n"})
+    lost = commit_files(repo, {"a.py": "lost\n"})
+    shell_git(repo, "reset", "--quiet", "--hard", "HEAD~")
+    source = {"kind": "git", "url": str(repo), "commit": lost}
+    snapshot = fetch_source(task(source), cache=cache)
+    assert (snapshot.tree / "a.py").read_text() == "lost\n"
+
+
+def test_submodules_are_tracked_where_asked(tmp_path: Path, cache: Path) -> None:
+    make_repository(tmp_path / "inner", {"inner.py": "i\n"})
+    repo = tmp_path / "repo"
+    make_repository(repo, {"a.py": "1\n"})
+    shell_git(repo, "submodule", "--quiet", "add", str(tmp_path / "inner"), "deps/inner")
+    commit = commit_files(repo, {})
+    source = {"kind": "git", "url": str(repo), "commit": commit}
+    without = fetch_source(task(source), cache=cache)
+    assert sorted(without.tracked) == [".gitmodules", "a.py"]
+    snapshot = fetch_source(task({**source, "submodules": True}), cache=cache)
+    assert sorted(snapshot.tracked) == [".gitmodules", "a.py", "deps/inner/inner.py"]
+    assert without.digest != snapshot.digest
+
+
+def test_what_cannot_be_had_is_named(tmp_path: Path, cache: Path) -> None:
+    make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    unknown = "ab" * 20
+    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": unknown}
+    with pytest.raises(SourceError, match=f"commit {unknown} cannot be had from"):
+        fetch_source(task(source), cache=cache)
+    with pytest.raises(SourceError, match="there is no folder .*/nothing"):
+        fetch_source(task({**source, "url": str(tmp_path / "nothing")}), cache=cache)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match="cannot be had"):
+        fetch_source(task({**source, "url": str(tmp_path / "empty")}), cache=cache)
+    assert not [path for path in (cache / "sources").iterdir() if path.is_dir()]
+
+
+def test_an_address_is_never_taken_for_an_option(tmp_path: Path, cache: Path) -> None:
+    witness = tmp_path / "witness"
+    for url in (f"--upload-pack=touch {witness}", f"ext::touch {witness}", "git@--proxy=x:y"):
+        source = {"kind": "git", "url": url, "commit": "ab" * 20}
+        with pytest.raises(SourceError):
+            fetch_source(task(source), cache=cache)
+    assert not witness.exists()
+
+
+def test_hooks_and_filters_of_a_repository_are_not_run(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    make_repository(repo, {"a.py": "1\n", ".gitattributes": "*.py filter=evil\n"})
+    witness = tmp_path / "witness"
+    script = f"#!/bin/sh\ntouch {witness}\n"
+    (repo / ".git/hooks/post-checkout").write_text(script)
+    (repo / ".git/hooks/post-checkout").chmod(0o755)
+    (repo / "evil.sh").write_text(script)
+    (repo / "evil.sh").chmod(0o755)
+    shell_git(repo, "config", "core.fsmonitor", str(repo / "evil.sh"))
+    assert tracked_paths(repo) == [".gitattributes", "a.py"]
+    assert snapshot_in_place(repo).commit
+    assert not witness.exists()
+
+
+def test_variables_of_git_do_not_lead_elsewhere(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    make_repository(tmp_path / "other", {"b.py": "2\n"})
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": commit}
+    assert sorted(fetch_source(task(source), cache=cache).tracked) == ["a.py"]
+    assert shell_git(tmp_path / "other", "status", "--porcelain") == ""
+
+
+def test_without_git_the_install_command_is_named(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    source = {"kind": "git", "url": str(tmp_path), "commit": "ab" * 20}
+    with pytest.raises(HostError, match="git is not installed\n  apt-get install git"):
+        fetch_source(task(source), cache=cache)
+
+
+# --- source distributions --------------------------------------------------------------
+
+
+def tar_gz(members: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            archive.addfile(entry)
+    return buffer.getvalue()
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+SETUP = {"curves-1.0/setup.py": b"raise SystemExit('executed')\n", "curves-1.0/curves.py": b"x=1"}
+
+
+class Index:
+    """A package index of one folder: its pages, written by hand, and its files."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+
+    def add(self, filename: str, content: bytes, *, json_page: bool = False) -> str:
+        """Serve an archive; returns its digest."""
+        digest = hashlib.sha256(content).hexdigest()
+        page = self.folder / "simple" / "curves"
+        page.mkdir(parents=True, exist_ok=True)
+        (self.folder / filename).write_bytes(content)
+        if json_page:
+            # PEP 691 and, for upload-time, PEP 700.
+            entry = {
+                "filename": filename,
+                "url": f"../../{filename}",
+                "hashes": {"sha256": digest},
+                "size": len(content),
+                "upload-time": "2024-05-06T07:08:09Z",
+            }
+            answer = {
+                "meta": {"api-version": "1.1"},
+                "name": "curves",
+                "versions": ["1.0"],
+                "files": [entry],
+            }
+            (page / "index.json").write_text(json.dumps(answer))
+        else:
+            link = f'<a href="../../{filename}#sha256={digest}">{filename}</a>'
+            (page / "index.html").write_text(f"<!DOCTYPE html><html><body>{link}</body></html>")
+        return digest
+
+    def task(self, digest: str) -> Task:
+        return task({"kind": "sdist", "name": "Curves", "version": "1.0", "sha256": digest})
+
+    @property
+    def installs(self) -> dict[str, str]:
+        return {"PIP_INDEX_URL": f"{self.url}/simple/"}
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def send_head(self) -> Any:
+        page = Path(self.translate_path(self.path)) / "index.json"
+        if self.path.endswith("/") and page.is_file():
+            self.path += "index.json"
+        return super().send_head()
+
+    def guess_type(self, path: Any) -> str:
+        if str(path).endswith("index.json"):
+            return "application/vnd.pypi.simple.v1+json"
+        return super().guess_type(path)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Quiet."""
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    handler = functools.partial(_Handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield Index(folder, f"http://127.0.0.1:{server.server_address[1]}")
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("json_page", [False, True], ids=["PEP 503", "PEP 691"])
+def test_an_sdist_from_an_index(index: Index, cache: Path, *, json_page: bool) -> None:
+    digest = index.add("curves-1.0.tar.gz", tar_gz(SETUP), json_page=json_page)
+    snapshot = fetch_source(index.task(digest), installs=index.installs, cache=cache)
+    assert sorted(snapshot.tracked) == ["curves.py", "setup.py"]
+    assert (snapshot.date is not None) is json_page
+    if snapshot.date:
+        assert snapshot.date.isoformat() == "2024-05-06T07:08:09+00:00"
+
+
+def test_a_cached_source_asks_nobody(index: Index, cache: Path) -> None:
+    digest = index.add("curves-1.0.tar.gz", tar_gz(SETUP))
+    first = fetch_source(index.task(digest), installs=index.installs, cache=cache)
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}
+    assert fetch_source(index.task(digest), installs=nowhere, cache=cache) == first
+
+
+def test_a_zip(index: Index, cache: Path) -> None:
+    digest = index.add("curves-1.0.zip", zipped(SETUP))
+    snapshot = fetch_source(index.task(digest), installs=index.installs, cache=cache)
+    assert sorted(snapshot.tracked) == ["curves.py", "setup.py"]
+
+
+def test_an_extra_index_is_asked_after_the_first(index: Index, cache: Path) -> None:
+    digest = index.add("curves-1.0.tar.gz", tar_gz(SETUP))
+    installs = {
+        "PIP_INDEX_URL": f"{index.url}/nothing/",
+        "PIP_EXTRA_INDEX_URL": f"{index.url}/simple/",
+    }
+    assert fetch_source(index.task(digest), installs=installs, cache=cache).tracked
+
+
+def test_a_find_links_folder(tmp_path: Path, cache: Path) -> None:
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "curves-1.0.tar.gz").write_bytes(tar_gz(SETUP))
+    (links / "curves-1.0-py3-none-any.whl").write_bytes(b"a wheel is no source")
+    (links / "notes.txt").write_text("x")
+    digest = hashlib.sha256((links / "curves-1.0.tar.gz").read_bytes()).hexdigest()
+    for value in (str(links), links.as_uri()):
+        installs = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_FIND_LINKS": f"/none {value}"}
+        wanted = task({"kind": "sdist", "name": "curves", "version": "1.0", "sha256": digest})
+        assert fetch_source(wanted, installs=installs, cache=cache).tracked
+
+
+def test_an_index_that_is_a_folder(index: Index, cache: Path) -> None:
+    """pip takes file:// addresses of an index; hosts without a network have them."""
+    digest = index.add("curves-1.0.tar.gz", tar_gz(SETUP))
+    installs = {"PIP_INDEX_URL": (index.folder / "simple").as_uri()}
+    assert fetch_source(index.task(digest), installs=installs, cache=cache).tracked
+
+
+def test_an_index_that_is_down(cache: Path) -> None:
+    installs = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}
+    wanted = task({"kind": "sdist", "name": "curves", "version": "1.0", "sha256": "0" * 64})
+    with pytest.raises(SourceError, match=r"no index .* serves the source of curves==1\.0") as e:
+        fetch_source(wanted, installs=installs, cache=cache)
+    assert "pip config list" in e.value.advice
+
+
+@pytest.mark.parametrize("page", [b"<html>Sign in", b"", b"\xff\xfe\x00{}", b"{" * 10_000])
+def test_an_index_that_answers_with_something_else(index: Index, cache: Path, page: bytes) -> None:
+    folder = index.folder / "simple" / "curves"
+    folder.mkdir(parents=True)
+    for name in ("index.html", "index.json"):
+        (folder / name).write_bytes(page)
+        with pytest.raises(SourceError, match="no index of this host serves the source"):
+            fetch_source(index.task("0" * 64), installs=index.installs, cache=cache)
+
+
+def test_another_file_than_the_task_names(index: Index, cache: Path) -> None:
+    digest = index.add("curves-1.0.tar.gz", tar_gz(SETUP))
+    with pytest.raises(SourceError, match=f"sha256 is {digest}, the task says {'0' * 64}"):
+        fetch_source(index.task("0" * 64), installs=index.installs, cache=cache)
+    assert not [path for path in (cache / "sources").iterdir() if path.is_dir()]
+
+
+HOSTILE = {
+    "a path out of the folder": tar_gz({"curves-1.0/../../escaped": b"x"}),
+    "an absolute path": tar_gz({"/escaped": b"x", "curves-1.0/a.py": b"x"}),
+    "a link out of the folder": tar_gz({}, {"curves-1.0/link": "../../../escaped"}),
+    "an absolute link": tar_gz({}, {"curves-1.0/link": "/etc/passwd"}),
+    "a device": None,
+    "garbage": b"\x1f\x8b not gzip",
+    "cut off": tar_gz(SETUP)[:60],
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_archives_write_nothing_outside(
+    index: Index, cache: Path, tmp_path: Path, name: str
+) -> None:
+    content = HOSTILE[name]
+    if content is None:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+            entry = tarfile.TarInfo("curves-1.0/null")
+            entry.type, entry.devmajor, entry.devminor = tarfile.CHRTYPE, 1, 3
+            archive.addfile(entry)
+        content = buffer.getvalue()
+    digest = index.add("curves-1.0.tar.gz", content)
+    try:
+        snapshot = fetch_source(index.task(digest), installs=index.installs, cache=cache)
+    except SourceError as error:
+        assert "cannot be unpacked" in str(error)  # noqa: PT017 - or it is unpacked safely
+    else:
+        assert name == "an absolute path"
+        assert set(snapshot.tracked) <= {"escaped", "curves-1.0/escaped", "curves-1.0/a.py"}
+    assert not Path("/escaped").exists()
+    assert not list(tmp_path.glob("**/../escaped"))
+    assert not (cache / "escaped").exists()
+    assert not (cache / "sources" / "escaped").exists()
+
+
+def test_a_zip_with_a_path_out_of_the_folder(index: Index, cache: Path, tmp_path: Path) -> None:
+    digest = index.add("curves-1.0.zip", zipped({"curves-1.0/a.py": b"x", "../../escaped": b"x"}))
+    snapshot = fetch_source(index.task(digest), installs=index.installs, cache=cache)
+    assert set(snapshot.tracked) == {"curves-1.0/a.py", "escaped"}
+    assert not (cache / "escaped").exists()
+
+
+# --- folders, the cache ----------------------------------------------------------------
+
+
+def test_a_folder_is_taken_as_it_is(tmp_path: Path, cache: Path) -> None:
+    work = tmp_path / "work"
+    (work / ".venv/lib").mkdir(parents=True)
+    (work / ".venv/lib/x.py").write_text("x")
+    (work / "a.py").write_text("1\n")
+    (work / "link").symlink_to("nowhere")
+    source = {"kind": "folder", "path": "work"}
+    first = fetch_source(task(source, tmp_path), cache=cache)
+    assert sorted(first.tracked) == ["a.py", "link"]
+    assert fetch_source(task(source, tmp_path), cache=cache) == first
+    (work / "a.py").write_text("2\n")
+    second = fetch_source(task(source, tmp_path), cache=cache)
+    assert second.digest != first.digest
+    assert (first.tree / "a.py").read_text() == "1\n"
+
+
+def test_a_folder_with_what_cannot_be_copied(tmp_path: Path, cache: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.py").write_text("1\n")
+    os.mkfifo(work / "pipe")
+    snapshot = fetch_source(task({"kind": "folder", "path": str(work)}), cache=cache)
+    assert sorted(snapshot.tracked) == ["a.py"]
+    with pytest.raises(SourceError, match="there is no folder /nowhere"):
+        fetch_source(task({"kind": "folder", "path": "/nowhere"}), cache=cache)
+
+
+def test_a_folder_that_is_a_git_work_tree(tmp_path: Path, cache: Path) -> None:
+    make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    (tmp_path / "repo/untracked.py").write_text("2\n")
+    source = {"kind": "folder", "path": str(tmp_path / "repo")}
+    snapshot = fetch_source(task(source), cache=cache)
+    assert sorted(snapshot.tracked) == ["a.py", "untracked.py"]
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "work").mkdir()
+    with pytest.raises(HostError, match="REB_CACHE") as caught:
+        fetch_source(
+            task({"kind": "folder", "path": str(tmp_path / "work")}), cache=tmp_path / "file"
+        )
+    assert "cannot be kept in" in str(caught.value)
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("REB_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "researchenvbench"
+    monkeypatch.setenv("REB_CACHE", str(tmp_path / "x"))
+    assert default_cache() == tmp_path / "x"
+
+
+_FETCH = """
+import sys
+from pathlib import Path
+from researchenvbench.source import fetch_source
+from researchenvbench.task import Task
+source = {"kind": "git", "url": sys.argv[1], "commit": sys.argv[2]}
+task = Task.model_validate({"schema": 1, "name": "t", "domain": "d", "source": source})
+print(fetch_source(task, cache=Path(sys.argv[3])).digest)
+"""
+
+
+def test_two_processes_fetch_at_once(tmp_path: Path, cache: Path) -> None:
+    files = {f"f{number}.py": "x\n" * number for number in range(200)}
+    commit = make_repository(tmp_path / "repo", files)
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _FETCH, str(tmp_path / "repo"), commit, str(cache)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    digests = {process.communicate(timeout=120)[0] for process in running}
+    assert [process.returncode for process in running] == [0, 0]
+    assert len(digests) == 1
+    assert [path.name for path in (cache / "sources").iterdir() if path.is_dir()] == [commit]
+
+
+def test_a_fetch_that_was_cut_off_is_made_again(tmp_path: Path, cache: Path) -> None:
+    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    (cache / "sources" / commit / "tree").mkdir(parents=True)
+    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": commit}
+    assert sorted(fetch_source(task(source), cache=cache).tracked) == ["a.py"]
+
+
+def test_a_damaged_cache_is_made_again(tmp_path: Path, cache: Path) -> None:
+    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": commit}
+    first = fetch_source(task(source), cache=cache)
+    (cache / "sources" / commit / "manifest.json").write_text('{"digest": ')
+    assert fetch_source(task(source), cache=cache) == first
+
+
+# --- a user's own folder ---------------------------------------------------------------
+
+
+def test_a_users_folder_is_what_git_tracks_there(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    commit = make_repository(repo, {"a.py": "1\n", "gone.py": "2\n"})
+    (repo / "gone.py").unlink()
+    (repo / "untracked.py").write_text("3\n")
+    (repo / "a.py").write_text("edited\n")
+    snapshot = snapshot_in_place(repo)
+    assert snapshot.commit == commit
+    assert list(snapshot.tracked) == ["a.py"]
+    assert snapshot.tracked["a.py"].sha256 == hashlib.sha256(b"edited\n").hexdigest()
+
+
+def test_a_users_folder_without_a_commit_or_without_git(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    shell_git(tmp_path / "new", "init", "--quiet")
+    (tmp_path / "new/a.py").write_text("1\n")
+    shell_git(tmp_path / "new", "add", "a.py")
+    snapshot = snapshot_in_place(tmp_path / "new")
+    assert (snapshot.commit, list(snapshot.tracked)) == (None, ["a.py"])
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain/b.py").write_text("1\n")
+    assert list(snapshot_in_place(tmp_path / "plain").tracked) == ["b.py"]
+
+
+def test_a_folder_below_a_repository(tmp_path: Path) -> None:
+    """A work tree's own folder may be a file that points elsewhere, as submodules have it."""
+    make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    worktree = tmp_path / "worktree"
+    shell_git(tmp_path / "repo", "worktree", "add", "--quiet", str(worktree))
+    assert (worktree / ".git").is_file()
+    assert list(snapshot_in_place(worktree).tracked) == ["a.py"]
+
+
+def test_what_is_no_file_is_not_a_tracked_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="neither a regular file nor a link"):
+        tracked_file(tmp_path / "pipe")
+    assert not issubclass(OSError, RebError)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from researchenvbench.errors import HostError, RebError, SourceError
+from researchenvbench.errors import HostError, SourceError
 from researchenvbench.source import (
     default_cache,
     fetch_source,
@@ -31,49 +31,13 @@ from researchenvbench.task import Task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from conftest import GitRepository
+
 
 def task(source: dict[str, Any], folder: Path = Path("/")) -> Task:
     """A task with that source, loaded from `folder`."""
     made = Task.model_validate({"schema": 1, "name": "t", "domain": "d", "source": source})
     return made.model_copy(update={"folder": folder})
-
-
-def shell_git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", "protocol.file.allow=always", *arguments],
-        cwd=folder,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "GIT_AUTHOR_NAME": "A",
-            "GIT_AUTHOR_EMAIL": "a@example.org",
-            "GIT_COMMITTER_NAME": "A",
-            "GIT_COMMITTER_EMAIL": "a@example.org",
-            "GIT_COMMITTER_DATE": "2025-03-04T05:06:07+02:00",
-            "GIT_CONFIG_NOSYSTEM": "1",
-        },
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
-
-
-def make_repository(folder: Path, files: dict[str, str]) -> str:
-    """A git repository with one commit of `files`; returns the commit."""
-    folder.mkdir(parents=True)
-    shell_git(folder, "init", "--quiet", "--initial-branch=main")
-    return commit_files(folder, files)
-
-
-def commit_files(folder: Path, files: dict[str, str]) -> str:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    shell_git(folder, "add", "--all")
-    shell_git(folder, "commit", "--quiet", "--allow-empty", "--message=x")
-    return shell_git(folder, "rev-parse", "HEAD")
 
 
 @pytest.fixture
@@ -84,11 +48,14 @@ def cache(tmp_path: Path) -> Path:
 # --- git -------------------------------------------------------------------------------
 
 
-def test_a_git_folder_at_a_commit(tmp_path: Path, cache: Path) -> None:
-    first = make_repository(tmp_path / "repo", {"a.py": "1\n", "pkg/b.py": "2\n"})
-    commit_files(tmp_path / "repo", {"a.py": "changed\n"})
-    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": first}
-    snapshot = fetch_source(task(source), cache=cache)
+def of_git(repository: GitRepository, commit: str, **more: Any) -> Task:
+    return task({"kind": "git", "url": str(repository.folder), "commit": commit, **more})
+
+
+def test_a_git_folder_at_a_commit(repository: GitRepository, cache: Path) -> None:
+    first = repository.commit({"a.py": "1\n", "pkg/b.py": "2\n"})
+    repository.commit({"a.py": "changed\n"})
+    snapshot = fetch_source(of_git(repository, first), cache=cache)
     assert snapshot.commit == first
     assert snapshot.date is not None
     assert snapshot.date.isoformat() == "2025-03-04T03:06:07+00:00"
@@ -97,25 +64,24 @@ def test_a_git_folder_at_a_commit(tmp_path: Path, cache: Path) -> None:
     assert snapshot.tracked["a.py"].sha256 == hashlib.sha256(b"1\n").hexdigest()
 
 
-def test_a_url_relative_to_the_task(tmp_path: Path, cache: Path) -> None:
-    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+def test_a_url_relative_to_the_task(repository: GitRepository, tmp_path: Path, cache: Path) -> None:
+    commit = repository.commit({"a.py": "1\n"})
     (tmp_path / "task").mkdir()
     source = {"kind": "git", "url": "../repo", "commit": commit}
     assert fetch_source(task(source, tmp_path / "task"), cache=cache).commit == commit
 
 
-def test_links_executables_and_names_that_are_no_utf8(tmp_path: Path, cache: Path) -> None:
-    repo = tmp_path / "repo"
-    make_repository(repo, {"a.py": "1\n"})
-    (repo / "run.sh").write_text("#!/bin/sh\n")
-    (repo / "run.sh").chmod(0o755)
-    (repo / "link").symlink_to("a.py")
-    (repo / "outside").symlink_to("/etc/passwd")
+def test_links_executables_and_names_that_are_no_utf8(
+    repository: GitRepository, cache: Path
+) -> None:
+    repository.write({"a.py": "1\n", "run.sh": "#!/bin/sh\n"})
+    (repository.folder / "run.sh").chmod(0o755)
+    (repository.folder / "link").symlink_to("a.py")
+    (repository.folder / "outside").symlink_to("/etc/passwd")
     strange = os.fsdecode(b"caf\xe9.txt")
-    (repo / strange).write_text("x")
-    commit = commit_files(repo, {})
-    source = {"kind": "git", "url": str(repo), "commit": commit}
-    snapshot = fetch_source(task(source), cache=cache)
+    (repository.folder / strange).write_text("x")
+    wanted = of_git(repository, repository.commit())
+    snapshot = fetch_source(wanted, cache=cache)
     kinds = {path: entry.kind for path, entry in snapshot.tracked.items()}
     assert kinds == {
         "a.py": "file",
@@ -125,82 +91,101 @@ def test_links_executables_and_names_that_are_no_utf8(tmp_path: Path, cache: Pat
         strange: "file",
     }
     assert snapshot.tracked["outside"].sha256 == hashlib.sha256(b"/etc/passwd").hexdigest()
-    again = fetch_source(task(source), cache=cache)
+    again = fetch_source(wanted, cache=cache)
     assert (again.digest, again.tracked) == (snapshot.digest, snapshot.tracked)
 
 
-def test_a_commit_that_no_branch_points_at(tmp_path: Path, cache: Path) -> None:
-    repo = tmp_path / "repo"
-    make_repository(repo, {"a.py": "1\n"})
-    lost = commit_files(repo, {"a.py": "lost\n"})
-    shell_git(repo, "reset", "--quiet", "--hard", "HEAD~")
-    source = {"kind": "git", "url": str(repo), "commit": lost}
-    snapshot = fetch_source(task(source), cache=cache)
+def test_line_ends_are_as_the_commit_has_them(
+    repository: GitRepository, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = repository.commit({"a.py": "1\n"})
+    (tmp_path / ".gitconfig").write_text("[core]\n\tautocrlf = true\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    snapshot = fetch_source(of_git(repository, commit), cache=cache)
+    assert (snapshot.tree / "a.py").read_bytes() == b"1\n"
+
+
+def test_a_commit_that_no_branch_points_at(repository: GitRepository, cache: Path) -> None:
+    repository.commit({"a.py": "1\n"})
+    lost = repository.commit({"a.py": "lost\n"})
+    repository("reset", "--quiet", "--hard", "HEAD~")
+    snapshot = fetch_source(of_git(repository, lost), cache=cache)
     assert (snapshot.tree / "a.py").read_text() == "lost\n"
 
 
-def test_submodules_are_tracked_where_asked(tmp_path: Path, cache: Path) -> None:
-    make_repository(tmp_path / "inner", {"inner.py": "i\n"})
-    repo = tmp_path / "repo"
-    make_repository(repo, {"a.py": "1\n"})
-    shell_git(repo, "submodule", "--quiet", "add", str(tmp_path / "inner"), "deps/inner")
-    commit = commit_files(repo, {})
-    source = {"kind": "git", "url": str(repo), "commit": commit}
-    without = fetch_source(task(source), cache=cache)
+def test_submodules_are_tracked_where_asked(
+    repository: GitRepository, another_repository: GitRepository, cache: Path
+) -> None:
+    another_repository.commit({"inner.py": "i\n"})
+    repository.commit({"a.py": "1\n"})
+    repository("submodule", "--quiet", "add", str(another_repository.folder), "deps/inner")
+    commit = repository.commit()
+    without = fetch_source(of_git(repository, commit), cache=cache)
     assert sorted(without.tracked) == [".gitmodules", "a.py"]
-    snapshot = fetch_source(task({**source, "submodules": True}), cache=cache)
+    snapshot = fetch_source(of_git(repository, commit, submodules=True), cache=cache)
     assert sorted(snapshot.tracked) == [".gitmodules", "a.py", "deps/inner/inner.py"]
     assert without.digest != snapshot.digest
 
 
-def test_what_cannot_be_had_is_named(tmp_path: Path, cache: Path) -> None:
-    make_repository(tmp_path / "repo", {"a.py": "1\n"})
+def test_what_cannot_be_had_is_named(
+    repository: GitRepository, tmp_path: Path, cache: Path
+) -> None:
+    repository.commit({"a.py": "1\n"})
     unknown = "ab" * 20
-    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": unknown}
     with pytest.raises(SourceError, match=f"commit {unknown} cannot be had from"):
-        fetch_source(task(source), cache=cache)
-    with pytest.raises(SourceError, match="there is no folder .*/nothing"):
-        fetch_source(task({**source, "url": str(tmp_path / "nothing")}), cache=cache)
+        fetch_source(of_git(repository, unknown), cache=cache)
+    with pytest.raises(SourceError, match=r"there is no folder .*/nothing"):
+        fetch_source(of_git(repository, unknown, url=str(tmp_path / "nothing")), cache=cache)
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match="cannot be had"):
-        fetch_source(task({**source, "url": str(tmp_path / "empty")}), cache=cache)
+        fetch_source(of_git(repository, unknown, url=str(tmp_path / "empty")), cache=cache)
     assert not [path for path in (cache / "sources").iterdir() if path.is_dir()]
 
 
-def test_an_address_is_never_taken_for_an_option(tmp_path: Path, cache: Path) -> None:
+def test_an_address_is_never_taken_for_an_option(
+    repository: GitRepository, tmp_path: Path, cache: Path
+) -> None:
     witness = tmp_path / "witness"
-    for url in (f"--upload-pack=touch {witness}", f"ext::touch {witness}", "git@--proxy=x:y"):
-        source = {"kind": "git", "url": url, "commit": "ab" * 20}
+    for url in (
+        f"--upload-pack=touch {witness}",
+        f"--upload-pack=touch {witness};://",
+        f"ext::touch {witness}",
+        f"ext::touch {witness} x://",
+        "git@--proxy=x:y",
+    ):
         with pytest.raises(SourceError):
-            fetch_source(task(source), cache=cache)
+            fetch_source(of_git(repository, "ab" * 20, url=url), cache=cache)
     assert not witness.exists()
 
 
-def test_hooks_and_filters_of_a_repository_are_not_run(tmp_path: Path) -> None:
-    repo = tmp_path / "repo"
-    make_repository(repo, {"a.py": "1\n", ".gitattributes": "*.py filter=evil\n"})
+def test_hooks_and_filters_of_a_repository_are_not_run(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    repository.commit({"a.py": "1\n", ".gitattributes": "*.py filter=evil\n"})
     witness = tmp_path / "witness"
-    script = f"#!/bin/sh\ntouch {witness}\n"
-    (repo / ".git/hooks/post-checkout").write_text(script)
-    (repo / ".git/hooks/post-checkout").chmod(0o755)
-    (repo / "evil.sh").write_text(script)
-    (repo / "evil.sh").chmod(0o755)
-    shell_git(repo, "config", "core.fsmonitor", str(repo / "evil.sh"))
-    assert tracked_paths(repo) == [".gitattributes", "a.py"]
-    assert snapshot_in_place(repo).commit
+    hook = repository.folder / ".git/hooks/post-checkout"
+    evil = repository.folder / "evil.sh"
+    for script in (hook, evil):
+        script.write_text(f"#!/bin/sh\ntouch {witness}\n")
+        script.chmod(0o755)
+    repository("config", "core.fsmonitor", str(evil))
+    assert tracked_paths(repository.folder) == [".gitattributes", "a.py"]
+    assert snapshot_in_place(repository.folder).commit
     assert not witness.exists()
 
 
 def test_variables_of_git_do_not_lead_elsewhere(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    repository: GitRepository,
+    another_repository: GitRepository,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
-    make_repository(tmp_path / "other", {"b.py": "2\n"})
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
-    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": commit}
-    assert sorted(fetch_source(task(source), cache=cache).tracked) == ["a.py"]
-    assert shell_git(tmp_path / "other", "status", "--porcelain") == ""
+    commit = repository.commit({"a.py": "1\n"})
+    another_repository.commit({"b.py": "2\n"})
+    monkeypatch.setenv("GIT_DIR", str(another_repository.folder / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(another_repository.folder))
+    assert sorted(fetch_source(of_git(repository, commit), cache=cache).tracked) == ["a.py"]
+    assert another_repository("status", "--porcelain") == ""
 
 
 def test_without_git_the_install_command_is_named(
@@ -422,7 +407,6 @@ def test_hostile_archives_write_nothing_outside(
         assert name == "an absolute path"
         assert set(snapshot.tracked) <= {"escaped", "curves-1.0/escaped", "curves-1.0/a.py"}
     assert not Path("/escaped").exists()
-    assert not list(tmp_path.glob("**/../escaped"))
     assert not (cache / "escaped").exists()
     assert not (cache / "sources" / "escaped").exists()
 
@@ -464,11 +448,10 @@ def test_a_folder_with_what_cannot_be_copied(tmp_path: Path, cache: Path) -> Non
         fetch_source(task({"kind": "folder", "path": "/nowhere"}), cache=cache)
 
 
-def test_a_folder_that_is_a_git_work_tree(tmp_path: Path, cache: Path) -> None:
-    make_repository(tmp_path / "repo", {"a.py": "1\n"})
-    (tmp_path / "repo/untracked.py").write_text("2\n")
-    source = {"kind": "folder", "path": str(tmp_path / "repo")}
-    snapshot = fetch_source(task(source), cache=cache)
+def test_a_folder_that_is_a_git_work_tree(repository: GitRepository, cache: Path) -> None:
+    repository.commit({"a.py": "1\n"})
+    repository.write({"untracked.py": "2\n"})
+    snapshot = fetch_source(task({"kind": "folder", "path": str(repository.folder)}), cache=cache)
     assert sorted(snapshot.tracked) == ["a.py", "untracked.py"]
 
 
@@ -501,12 +484,11 @@ print(fetch_source(task, cache=Path(sys.argv[3])).digest)
 """
 
 
-def test_two_processes_fetch_at_once(tmp_path: Path, cache: Path) -> None:
-    files = {f"f{number}.py": "x\n" * number for number in range(200)}
-    commit = make_repository(tmp_path / "repo", files)
+def test_two_processes_fetch_at_once(repository: GitRepository, cache: Path) -> None:
+    commit = repository.commit({f"f{number}.py": "x\n" * number for number in range(200)})
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", _FETCH, str(tmp_path / "repo"), commit, str(cache)],
+            [sys.executable, "-c", _FETCH, str(repository.folder), commit, str(cache)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -518,59 +500,54 @@ def test_two_processes_fetch_at_once(tmp_path: Path, cache: Path) -> None:
     assert [path.name for path in (cache / "sources").iterdir() if path.is_dir()] == [commit]
 
 
-def test_a_fetch_that_was_cut_off_is_made_again(tmp_path: Path, cache: Path) -> None:
-    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+def test_a_fetch_that_was_cut_off_is_made_again(repository: GitRepository, cache: Path) -> None:
+    commit = repository.commit({"a.py": "1\n"})
     (cache / "sources" / commit / "tree").mkdir(parents=True)
-    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": commit}
-    assert sorted(fetch_source(task(source), cache=cache).tracked) == ["a.py"]
+    assert sorted(fetch_source(of_git(repository, commit), cache=cache).tracked) == ["a.py"]
 
 
-def test_a_damaged_cache_is_made_again(tmp_path: Path, cache: Path) -> None:
-    commit = make_repository(tmp_path / "repo", {"a.py": "1\n"})
-    source = {"kind": "git", "url": str(tmp_path / "repo"), "commit": commit}
-    first = fetch_source(task(source), cache=cache)
-    (cache / "sources" / commit / "manifest.json").write_text('{"digest": ')
-    assert fetch_source(task(source), cache=cache) == first
+def test_a_damaged_cache_is_made_again(repository: GitRepository, cache: Path) -> None:
+    wanted = of_git(repository, repository.commit({"a.py": "1\n"}))
+    first = fetch_source(wanted, cache=cache)
+    (first.tree.parent / "manifest.json").write_text('{"digest": ')
+    assert fetch_source(wanted, cache=cache) == first
 
 
 # --- a user's own folder ---------------------------------------------------------------
 
 
-def test_a_users_folder_is_what_git_tracks_there(tmp_path: Path) -> None:
-    repo = tmp_path / "repo"
-    commit = make_repository(repo, {"a.py": "1\n", "gone.py": "2\n"})
-    (repo / "gone.py").unlink()
-    (repo / "untracked.py").write_text("3\n")
-    (repo / "a.py").write_text("edited\n")
-    snapshot = snapshot_in_place(repo)
+def test_a_users_folder_is_what_git_tracks_there(repository: GitRepository) -> None:
+    commit = repository.commit({"a.py": "1\n", "gone.py": "2\n"})
+    (repository.folder / "gone.py").unlink()
+    repository.write({"untracked.py": "3\n", "a.py": "edited\n"})
+    snapshot = snapshot_in_place(repository.folder)
     assert snapshot.commit == commit
     assert list(snapshot.tracked) == ["a.py"]
     assert snapshot.tracked["a.py"].sha256 == hashlib.sha256(b"edited\n").hexdigest()
 
 
-def test_a_users_folder_without_a_commit_or_without_git(tmp_path: Path) -> None:
-    (tmp_path / "new").mkdir()
-    shell_git(tmp_path / "new", "init", "--quiet")
-    (tmp_path / "new/a.py").write_text("1\n")
-    shell_git(tmp_path / "new", "add", "a.py")
-    snapshot = snapshot_in_place(tmp_path / "new")
+def test_a_users_folder_without_a_commit_or_without_git(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    repository.write({"a.py": "1\n"})
+    repository("add", "a.py")
+    snapshot = snapshot_in_place(repository.folder)
     assert (snapshot.commit, list(snapshot.tracked)) == (None, ["a.py"])
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain/b.py").write_text("1\n")
     assert list(snapshot_in_place(tmp_path / "plain").tracked) == ["b.py"]
 
 
-def test_a_folder_below_a_repository(tmp_path: Path) -> None:
-    """A work tree's own folder may be a file that points elsewhere, as submodules have it."""
-    make_repository(tmp_path / "repo", {"a.py": "1\n"})
-    worktree = tmp_path / "worktree"
-    shell_git(tmp_path / "repo", "worktree", "add", "--quiet", str(worktree))
-    assert (worktree / ".git").is_file()
-    assert list(snapshot_in_place(worktree).tracked) == ["a.py"]
+def test_a_work_tree_whose_history_lies_elsewhere(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    repository.commit({"a.py": "1\n"})
+    repository("worktree", "add", "--quiet", str(tmp_path / "worktree"))
+    assert (tmp_path / "worktree/.git").is_file()
+    assert list(snapshot_in_place(tmp_path / "worktree").tracked) == ["a.py"]
 
 
 def test_what_is_no_file_is_not_a_tracked_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="neither a regular file nor a link"):
         tracked_file(tmp_path / "pipe")
-    assert not issubclass(OSError, RebError)

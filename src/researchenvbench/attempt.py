@@ -1,23 +1,22 @@
 """What happened: the vocabulary of builds, verdicts, findings and records.
 
 Everything that the project writes to disk about an attempt is one of these models, as JSON
-with a schema version. They hold facts and no behaviour beyond reading and writing
-themselves; what a verdict means is defined in `docs/protocol.md`.
+with a schema version (`stored`). They hold facts and no behaviour; what a verdict means is
+defined in `docs/protocol.md`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
-from .errors import RecordError
+from .stored import Stored
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Raised with every change that an older reader would misread.
 RECORD_SCHEMA = 1
@@ -75,51 +74,6 @@ class AttemptStatus(StrEnum):
     NO_REPORT = "no_report"
     DISQUALIFIED = "disqualified"
     VOID = "void"
-
-
-class Stored(BaseModel):
-    """Base of what is written to disk. Unknown keys of a newer version are kept out."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    def save(self, path: Path) -> None:
-        """Write as JSON, atomically: a reader sees the old file or the whole new one."""
-        write_atomically(path, self.model_dump_json(indent=1, by_alias=True) + "\n")
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read from JSON.
-
-        Raises:
-            RecordError: absent, unreadable, or not such a record.
-        """
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise RecordError(
-                f"{path}: not a {cls.__name__}: {where}: {first['msg']}",
-                advice="it was written by another version, or damaged; remove it to make it anew",
-            ) from error
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` to `path` by way of a temporary file beside it, flushed to the disk."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        # mkstemp makes files for the owner alone; records are for everybody who may read.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def now() -> str:
@@ -379,4 +333,4 @@ class EventLog:
         """Note what the attempt is doing now, and in which log it can be followed."""
         event = Event(time=now(), doing=doing, log=str(log) if log else None)
         with self._path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(event.model_dump()) + "\n")
+            stream.write(event.model_dump_json() + "\n")

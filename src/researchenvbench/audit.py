@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 Outcome = Literal["true", "false", "withheld", "unverifiable"]
 Direction = Literal["over", "under", "repository"]
 
-#: What an agent may call a stage in its claims.
-_STAGE_LEVELS = {
+#: The level that decides a claim: the report's own fields, and what stages may be called.
+_LEVELS = {
+    "cuda_available": Level.C2,
+    "gpu_count": Level.C2,
+    "ddp_expected_ok": Level.C4,
     "cpu": Level.C1,
     "single_gpu": Level.C3,
     "multi_gpu": Level.C4,
@@ -30,6 +33,8 @@ _STAGE_LEVELS = {
     "c3": Level.C3,
     "c4": Level.C4,
 }
+_OF_HARDWARE = frozenset({Level.C2, Level.C3, Level.C4})
+_OTHER_HARDWARE = "verified on other hardware than the build was shown"
 
 
 def audit(
@@ -64,10 +69,13 @@ def audit(
     claims = [
         _path(report, python_version, python_error),
         _version_claim("python_version", report.python_version, python_version),
-        _version_claim("torch_version", report.torch_version, framework_versions.get("torch")),
+        _torch_version(report.torch_version, framework_versions, results, python_version),
         *_devices(report, results, same_hardware=same_hardware),
         _ddp(report, results, same_hardware=same_hardware),
-        *(_free_claim(claim.capability, claim.value, results) for claim in report.claims),
+        *(
+            _free_claim(claim.capability, claim.value, results, same_hardware=same_hardware)
+            for claim in report.claims
+        ),
     ]
     outcomes = Counter(claim.outcome for claim in claims)
     judged = outcomes["true"] + outcomes["false"]
@@ -85,10 +93,12 @@ def audit(
         ),
         precision=outcomes["true"] / judged if judged else None,
     )
-    return summary, _verdict(summary, results)
+    return summary, _verdict(summary, results, same_hardware=same_hardware)
 
 
-def _verdict(summary: Audit, results: Mapping[Level, LevelResult]) -> LevelResult:
+def _verdict(
+    summary: Audit, results: Mapping[Level, LevelResult], *, same_hardware: bool
+) -> LevelResult:
     if summary.over:
         false = [c for c in summary.claims if c.direction in ("over", "repository")]
         reason = "; ".join(f"{c.claim} {c.value!r}: {c.why or f'found {c.found!r}'}" for c in false)
@@ -98,12 +108,12 @@ def _verdict(summary: Audit, results: Mapping[Level, LevelResult]) -> LevelResul
             level=Level.C5, verdict=Verdict.NOT_APPLICABLE, reason="nothing was claimed"
         )
     if summary.unverifiable == summary.made:
-        owners = [r.owner for r in results.values() if r.verdict is Verdict.INCONCLUSIVE]
+        reasons = dict.fromkeys(c.why for c in summary.claims if c.outcome == "unverifiable")
         return LevelResult(
             level=Level.C5,
             verdict=Verdict.INCONCLUSIVE,
-            owner=owners[0] if owners else Owner.UNKNOWN,
-            reason="none of the claims could be verified here",
+            owner=_owner(summary, results, same_hardware=same_hardware),
+            reason=f"none of the claims could be verified: {'; '.join(reasons)}",
         )
     counts = f"{summary.true} of {summary.made} claims true"
     more = [
@@ -116,6 +126,25 @@ def _verdict(summary: Audit, results: Mapping[Level, LevelResult]) -> LevelResul
         if number
     ]
     return LevelResult(level=Level.C5, verdict=Verdict.PASSED, reason=", ".join([counts, *more]))
+
+
+def _owner(summary: Audit, results: Mapping[Level, LevelResult], *, same_hardware: bool) -> Owner:
+    """Whose fault it is that no claim could be verified: that of the level it is about."""
+    for claim in summary.claims:
+        level = _level_of(claim.claim)
+        if claim.outcome != "unverifiable" or level is None:
+            continue
+        if not same_hardware and level in _OF_HARDWARE:
+            return Owner.HOST
+        result = results.get(level)
+        if result is not None and result.verdict is Verdict.INCONCLUSIVE and result.owner:
+            return result.owner
+    return Owner.UNKNOWN
+
+
+def _level_of(claim: str) -> Level | None:
+    """The level that decides a claim of that name."""
+    return _LEVELS.get(claim.strip().lower().removeprefix("stages."))
 
 
 def _path(report: Report, version: str | None, error: str) -> ClaimResult:
@@ -154,11 +183,36 @@ def _version_claim(name: str, claimed: str | None, found: str | None) -> ClaimRe
     )
 
 
+def _torch_version(
+    claimed: str | None,
+    versions: Mapping[str, str],
+    results: Mapping[Level, LevelResult],
+    python_version: str | None,
+) -> ClaimResult:
+    """As torch itself gave it where it could be asked, else by its metadata.
+
+    The two differ honestly: metadata of a wheel may lack the build suffix.
+    """
+    c2 = results.get(Level.C2)
+    answers = c2.details.get("frameworks", {}) if c2 else {}
+    found = answers.get("torch", {}).get("version") or versions.get("torch")
+    if found is None and claimed is not None and python_version is not None:
+        return ClaimResult(
+            claim="torch_version",
+            kind="version",
+            value=claimed,
+            outcome="false",
+            direction="over",
+            why="torch is not installed for that interpreter",
+        )
+    return _version_claim("torch_version", claimed, found)
+
+
 def same_version(claimed: str, found: str) -> bool:
     """Whether a claimed version names the found one.
 
-    Fewer components (3.11 for 3.11.7) and a missing build suffix (2.4.0 for 2.4.0+cu124)
-    are no lie; another suffix is.
+    Fewer components (3.11 for 3.11.7) and a build suffix (2.4.0+cu124) that only one of the
+    two has are no lie; another suffix is.
     """
     claimed_public, _, claimed_local = (
         claimed.strip().lower().removeprefix("python ").partition("+")
@@ -166,7 +220,7 @@ def same_version(claimed: str, found: str) -> bool:
     found_public, _, found_local = found.strip().lower().partition("+")
     claimed_parts = re.split(r"[.]", claimed_public.removeprefix("v"))
     found_parts = re.split(r"[.]", found_public)
-    if claimed_local and claimed_local != found_local:
+    if claimed_local and found_local and claimed_local != found_local:
         return False
     return bool(claimed_public) and claimed_parts == found_parts[: len(claimed_parts)]
 
@@ -174,20 +228,24 @@ def same_version(claimed: str, found: str) -> bool:
 def _devices(
     report: Report, results: Mapping[Level, LevelResult], *, same_hardware: bool
 ) -> list[ClaimResult]:
+    """Whether a framework sees a GPU, and how many GPUs were shown."""
     c2 = results.get(Level.C2)
-    seen: int | None = None
-    if c2 is not None and c2.verdict in (Verdict.PASSED, Verdict.FAILED):
-        frameworks = c2.details.get("frameworks", {})
-        seen = max((len(answer.get("devices", ())) for answer in frameworks.values()), default=0)
-    why = "" if same_hardware else "verified on other hardware than the build was shown"
-    if c2 is not None and c2.verdict is Verdict.INCONCLUSIVE:
-        why = why or f"C2 is inconclusive: {c2.reason}"
-    known = seen if same_hardware else None
+    seen: bool | None = None
+    shown: int | None = None
+    if not same_hardware:
+        why = _OTHER_HARDWARE
+    elif c2 is None:
+        why = "C2 was not run"
+    elif c2.verdict not in (Verdict.PASSED, Verdict.FAILED):
+        why = f"C2 is {c2.verdict}: {c2.reason}"
+    else:
+        why = f"C2 {c2.verdict}{f': {c2.reason}' if c2.reason else ''}"
+        answers = c2.details.get("frameworks", {}).values()
+        seen = any(answer.get("devices") for answer in answers)
+        shown = c2.details.get("shown")
     return [
-        _capability(
-            "cuda_available", report.cuda_available, None if known is None else known > 0, why
-        ),
-        _capability("gpu_count", report.gpu_count, known, why),
+        _capability("cuda_available", report.cuda_available, seen, why),
+        _capability("gpu_count", report.gpu_count, shown, why),
     ]
 
 
@@ -219,26 +277,36 @@ def _ddp(
     c4 = results.get(Level.C4)
     found: bool | None = None
     why = "there was no multi-GPU run to compare with"
-    if c4 is not None and c4.verdict in (Verdict.PASSED, Verdict.FAILED) and same_hardware:
-        found, why = c4.verdict is Verdict.PASSED, f"C4 {c4.verdict}"
-    elif c4 is not None and c4.reason:
-        why = f"C4 is {c4.verdict}: {c4.reason}"
+    if not same_hardware:
+        why = _OTHER_HARDWARE
+    elif c4 is not None:
+        if c4.verdict in (Verdict.PASSED, Verdict.FAILED):
+            found = c4.verdict is Verdict.PASSED
+        why = f"C4 {c4.verdict}{f': {c4.reason}' if c4.reason else ''}"
     return _capability("ddp_expected_ok", report.ddp_expected_ok, found, why)
 
 
-def _free_claim(capability: str, value: Any, results: Mapping[Level, LevelResult]) -> ClaimResult:
+def _free_claim(
+    capability: str, value: Any, results: Mapping[Level, LevelResult], *, same_hardware: bool
+) -> ClaimResult:
     """A claim that names a stage or level, against that level; others cannot be verified."""
-    level = _STAGE_LEVELS.get(capability.strip().lower().removeprefix("stages."))
+    level = _level_of(capability)
     result = results.get(level) if level else None
-    if value is None:
-        return ClaimResult(claim=capability, kind="capability", outcome="withheld")
-    if result is None or result.verdict not in (Verdict.PASSED, Verdict.FAILED):
-        return ClaimResult(
-            claim=capability,
-            kind="capability",
-            value=value,
-            outcome="unverifiable",
-            why="no level that gave a verdict decides it",
-        )
-    found = result.verdict is Verdict.PASSED
-    return _capability(capability, bool(value), found, f"{level} {result.verdict}")
+    claimed = {"true": True, "passed": True, "false": False, "failed": False}.get(
+        str(value).strip().lower()
+    )
+    found: bool | None = None
+    if value is not None and claimed is None:
+        why = "its value is neither true nor false"
+        claimed = value
+    elif level is None:
+        why = "it names no stage and no level"
+    elif result is None:
+        why = f"{level} was not run"
+    elif level in _OF_HARDWARE and not same_hardware:
+        why = _OTHER_HARDWARE
+    else:
+        why = f"{level} {result.verdict}{f': {result.reason}' if result.reason else ''}"
+        if result.verdict in (Verdict.PASSED, Verdict.FAILED):
+            found = result.verdict is Verdict.PASSED
+    return _capability(capability, claimed, found, why)

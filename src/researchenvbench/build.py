@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -25,6 +24,7 @@ from .sandbox.host_environment import base_environment, redacted_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from .agents import Agent
     from .sandbox import Box, HostEnvironment, Sandbox

@@ -43,7 +43,10 @@ class OutputEvidence(Model):
     """Text that the command, or one of its services, printed."""
 
     kind: Literal["output"]
-    pattern: str = Field(description="A Python regular expression, searched line by line.")
+    pattern: str = Field(
+        description="A Python regular expression, searched in each line (its first 16384 "
+        "characters; a carriage return ends a line, colour codes are taken out)."
+    )
     at_least: int = Field(1, ge=1, description="How many lines must match.")
     groups: dict[str, Bounds] = Field(
         default_factory=dict, description="Named groups that hold numbers, and their bounds."
@@ -81,7 +84,7 @@ class HttpEvidence(Model):
     @field_validator("url")
     @classmethod
     def _local(cls, value: str) -> str:
-        if not re.match(r"^http://(127\.0\.0\.1|localhost|\[::1\])[:/]", value):
+        if not re.match(r"^http://(127\.0\.0\.1|localhost|\[::1\])(:(\{port\}|\d+))?/", value):
             raise ValueError(
                 "must be an http address of this host, such as http://127.0.0.1:{port}/"
             )
@@ -100,8 +103,8 @@ class FileEvidence(Model):
     columns: tuple[str, ...] = Field((), description="csv: columns that the header names.")
     numeric: dict[str, Bounds] = Field(
         default_factory=dict,
-        description="csv column, json path (a.b.0), npz/hdf5/safetensors array or tfevents tag, "
-        "and the bounds of its numbers.",
+        description="csv column, json path (a.b.0), npz/hdf5/safetensors/torch array or "
+        "tfevents tag, and the bounds of its numbers.",
     )
     keys: tuple[str, ...] = Field(
         (), description="json keys, npz/hdf5/safetensors/torch names or tfevents tags to be there."

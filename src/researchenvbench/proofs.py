@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import ConfigDict, Field
 
-from .attempt import RECORD_SCHEMA, Stored, Verdict
+from .attempt import RECORD_SCHEMA, Verdict
+from .stored import Stored
 from .task import StageName
 
 if TYPE_CHECKING:

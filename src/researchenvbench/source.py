@@ -2,8 +2,8 @@
 
 A `Snapshot` is a folder that nobody works in, with the list of its tracked files and their
 digests. Builds get a copy; verification compares the copy that the agent left with the
-list. Nothing of the source is executed here: an sdist is downloaded and unpacked, never
-asked for its metadata, and git runs without the repository's hooks, filters or prompts.
+list. Nothing of the source is executed here: git runs without the repository's hooks,
+filters or prompts, and a source distribution (`sdist`) is only unpacked.
 """
 
 from __future__ import annotations
@@ -15,28 +15,25 @@ import os
 import shutil
 import stat
 import subprocess
-import tarfile
 import tempfile
-import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
-from .attempt import write_atomically
 from .errors import HostError, SourceError
+from .sdist import download, unpack
+from .stored import write_atomically
 from .task import FolderSource, GitSource, SdistSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .task import Task
 
 #: Folders that are environments, caches or version control, never part of a source.
 NOT_SOURCE = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox"})
 _GIT_TIME_LIMIT_S = 1800
-_MAX_UNPACKED_BYTES = 4 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -78,8 +75,6 @@ def fetch_source(
         SourceError: it cannot be had, or is not what its commit or hash promises.
         HostError: git is not installed, or the cache cannot be written.
     """
-    from filelock import FileLock
-
     root = (cache or default_cache()) / "sources"
     source = task.source
     try:
@@ -90,15 +85,16 @@ def fetch_source(
         if isinstance(source, GitSource) and source.submodules:
             key += "-submodules"
         place = root / key
-        with FileLock(f"{place}.lock"):
-            if not (place / "manifest.json").is_file():
-                with _staging(place) as staging:
-                    if isinstance(source, GitSource):
-                        facts = _from_git(source, task.folder, staging)
-                    else:
-                        facts = _from_index(source, installs or {}, staging)
-                    _write_manifest(staging, facts)
-        return _read_manifest(place)
+        with _locked(place):
+            if (snapshot := _kept(place)) is not None:
+                return snapshot
+            with _staging(place) as staging:
+                if isinstance(source, GitSource):
+                    facts = _from_git(source, task.folder, staging)
+                else:
+                    facts = _from_index(source, installs or {}, staging)
+                _write_manifest(staging, facts)
+            return _read_manifest(place)
     except OSError as error:
         raise HostError(
             f"the source of {task.name} cannot be kept in {root}: {error.strerror or error}",
@@ -124,6 +120,8 @@ def git(*arguments: str, folder: Path, time_limit_s: float = _GIT_TIME_LIMIT_S) 
     """
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]
     command += ["-c", "protocol.ext.allow=never", "-c", "core.attributesFile=/dev/null"]
+    # Whatever the user prefers, files are to be as the commit has them.
+    command += ["-c", "core.autocrlf=false", "-c", "core.symlinks=true"]
     command += ["-c", "advice.detachedHead=false", "-c", "safe.directory=*", *arguments]
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
@@ -141,16 +139,24 @@ def git(*arguments: str, folder: Path, time_limit_s: float = _GIT_TIME_LIMIT_S) 
     except FileNotFoundError as error:
         raise HostError("git is not installed", advice="apt-get install git") from error
     except subprocess.TimeoutExpired as error:
-        raise SourceError(f"git {arguments[0]} did not end within {time_limit_s:.0f} s") from error
+        raise SourceError(
+            f"git {_name(arguments)} did not end within {time_limit_s:.0f} s"
+        ) from error
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise SourceError(f"git {arguments[0]}: {' '.join(said[-3:]) or done.returncode}")
+        raise SourceError(f"git {_name(arguments)}: {' '.join(said[-3:]) or done.returncode}")
     return done.stdout
 
 
+def _name(arguments: Sequence[str]) -> str:
+    """git's command among the arguments that may set options before it."""
+    return arguments[2] if arguments[0] == "-c" else arguments[0]
+
+
 def _from_git(source: GitSource, task_folder: Path, staging: Path) -> dict[str, str]:
-    url = source.url
+    url, local = source.url, False
     if "://" not in url and not url.startswith("git@"):
+        local = True
         url = str((task_folder / url).resolve())
         if not Path(url).is_dir():
             raise SourceError(f"there is no folder {url}", advice="correct source.url in the task")
@@ -158,11 +164,11 @@ def _from_git(source: GitSource, task_folder: Path, staging: Path) -> dict[str, 
     tree.mkdir()
     git("init", "--quiet", folder=tree)
     try:
-        git("fetch", "--quiet", "--depth=1", url, source.commit, folder=tree)
+        git("fetch", "--quiet", "--depth=1", "--", url, source.commit, folder=tree)
     except SourceError:
         # Not every server hands out a commit that no branch points at.
         try:
-            git("fetch", "--quiet", url, "+refs/*:refs/reb/*", folder=tree)
+            git("fetch", "--quiet", "--", url, "+refs/*:refs/reb/*", folder=tree)
             git("cat-file", "-e", f"{source.commit}^{{commit}}", folder=tree)
         except SourceError as error:
             raise SourceError(
@@ -171,7 +177,9 @@ def _from_git(source: GitSource, task_folder: Path, staging: Path) -> dict[str, 
             ) from error
     git("checkout", "--quiet", "--detach", source.commit, folder=tree)
     if source.submodules:
-        git("submodule", "update", "--quiet", "--init", "--recursive", "--depth=1", folder=tree)
+        update = ["submodule", "update", "--quiet", "--init", "--recursive", "--depth=1"]
+        # A repository of this host may name others of this host, one from elsewhere may not.
+        git("-c", f"protocol.file.allow={'always' if local else 'user'}", *update, folder=tree)
     date = git("show", "--no-patch", "--format=%cI", source.commit, folder=tree).decode().strip()
     return {"commit": source.commit, "date": date}
 
@@ -182,107 +190,6 @@ def tracked_paths(tree: Path) -> list[str]:
     return sorted(os.fsdecode(path) for path in listed.split(b"\0") if path)
 
 
-# --- source distributions --------------------------------------------------------------
-
-
-def _from_index(source: SdistSource, installs: Mapping[str, str], staging: Path) -> dict[str, str]:
-    archive, date = _download(source, installs, staging)
-    found = digest_file(archive)
-    if found != source.sha256:
-        raise SourceError(
-            f"{archive.name}: sha256 is {found}, the task says {source.sha256}",
-            advice="the index serves another file than the task was written for",
-        )
-    unpacked = staging / "unpacked"
-    unpacked.mkdir()
-    _unpack(archive, unpacked)
-    entries = list(unpacked.iterdir())
-    # PEP 517: an sdist holds one folder, NAME-VERSION.
-    tree = entries[0] if len(entries) == 1 and entries[0].is_dir() else unpacked
-    tree.rename(staging / "tree")
-    shutil.rmtree(unpacked, ignore_errors=True)
-    archive.unlink()
-    return {"date": date} if date else {}
-
-
-def _download(
-    source: SdistSource, installs: Mapping[str, str], into: Path
-) -> tuple[Path, str | None]:
-    import requests
-    from packaging.utils import canonicalize_name
-    from pypi_simple import (
-        PYPI_SIMPLE_ENDPOINT,
-        NoSuchProjectError,
-        PyPISimple,
-        UnparsableFilenameError,
-        UnsupportedContentTypeError,
-        UnsupportedRepoVersionError,
-        parse_filename,
-    )
-
-    not_a_project_page = (
-        requests.RequestException,
-        NoSuchProjectError,
-        UnparsableFilenameError,
-        UnsupportedContentTypeError,
-        UnsupportedRepoVersionError,
-        ValueError,  # of a page that says JSON and is none
-    )
-    wanted = canonicalize_name(source.name)
-    for folder in installs.get("PIP_FIND_LINKS", "").split():
-        place = Path(urlsplit(folder).path if folder.startswith("file:") else folder)
-        for path in sorted(place.glob("*")) if place.is_dir() else []:
-            try:
-                project, version, kind = parse_filename(path.name)
-            except UnparsableFilenameError:
-                continue
-            same = project is not None and canonicalize_name(project) == wanted
-            if same and kind == "sdist" and version == source.version:
-                return Path(shutil.copy2(path, into)), None
-    indexes = [installs.get("PIP_INDEX_URL", PYPI_SIMPLE_ENDPOINT)]
-    indexes += installs.get("PIP_EXTRA_INDEX_URL", "").split()
-    problems = []
-    for index in indexes:
-        if not index.startswith(("http://", "https://")):
-            continue
-        try:
-            with PyPISimple(index) as client:
-                page = client.get_project_page(source.name, timeout=60)
-                for package in page.packages:
-                    if package.version == source.version and package.package_type == "sdist":
-                        path = into / PurePosixPath(package.filename).name
-                        client.download_package(package, path, verify=False, timeout=300)
-                        uploaded = package.upload_time
-                        return path, uploaded.isoformat() if uploaded else None
-                problems.append("it serves no source archive of that version")
-        except not_a_project_page as error:
-            problems.append(str(error) or type(error).__name__)
-    raise SourceError(
-        f"no index of this host serves the source of {source.name}=={source.version}: "
-        + "; ".join(problems),
-        advice="check the network, and the index that `pip config list` names",
-    )
-
-
-def _unpack(archive: Path, into: Path) -> None:
-    try:
-        if archive.name.endswith(".zip"):
-            with zipfile.ZipFile(archive) as opened:
-                _check_size(sum(entry.file_size for entry in opened.infolist()), archive)
-                opened.extractall(into)  # noqa: S202  # keeps within `into` by itself
-        else:
-            with tarfile.open(archive) as opened:
-                _check_size(sum(member.size for member in opened), archive)
-                opened.extractall(into, filter="data")  # that filter is the check
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise SourceError(f"{archive.name}: cannot be unpacked: {error}") from error
-
-
-def _check_size(size_bytes: int, archive: Path) -> None:
-    if size_bytes > _MAX_UNPACKED_BYTES:
-        raise SourceError(f"{archive.name}: unpacks to {size_bytes} bytes, which is no source")
-
-
 # --- folders ---------------------------------------------------------------------------
 
 
@@ -291,22 +198,58 @@ def _snapshot_of_folder(folder: Path, root: Path) -> Snapshot:
         raise SourceError(f"there is no folder {folder}", advice="correct source.path in the task")
     made = Path(tempfile.mkdtemp(dir=root, prefix=".folder."))
     try:
-        shutil.copytree(
-            folder,
-            made / "tree",
-            symlinks=True,
-            ignore=lambda _, names: [name for name in names if name in NOT_SOURCE],
-        )
+        shutil.copytree(folder, made / "tree", symlinks=True, ignore=_no_source)
         _write_manifest(made, {})
         place = root / _read_manifest(made).digest
-        if not place.exists():
+        with _locked(place):
+            if (snapshot := _kept(place)) is not None:
+                return snapshot
+            shutil.rmtree(place, ignore_errors=True)
             made.rename(place)
+            return _read_manifest(place)
+    except shutil.Error as error:
+        path, _, why = error.args[0][0]
+        raise SourceError(f"{path}: cannot be copied: {why}") from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return _read_manifest(place)
+
+
+def _no_source(folder: str, names: list[str]) -> list[str]:
+    """Names that are not copied: environments and caches, pipes, sockets and devices."""
+
+    def special(name: str) -> bool:
+        mode = Path(folder, name).lstat().st_mode
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+
+    return [name for name in names if name in NOT_SOURCE or special(name)]
+
+
+# --- source distributions --------------------------------------------------------------
+
+
+def _from_index(source: SdistSource, installs: Mapping[str, str], staging: Path) -> dict[str, str]:
+    archive, date = download(source, installs, staging)
+    found = digest_file(archive)
+    if found != source.sha256:
+        raise SourceError(
+            f"{archive.name}: sha256 is {found}, the task says {source.sha256}",
+            advice="the index serves another file than the task was written for",
+        )
+    unpack(archive, staging / "tree")
+    archive.unlink()
+    return {"date": date} if date else {}
 
 
 # --- manifests -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """Nobody else on this host makes `place` meanwhile."""
+    from filelock import FileLock
+
+    with FileLock(f"{place}.lock"):
+        yield
 
 
 @contextlib.contextmanager
@@ -316,7 +259,7 @@ def _staging(place: Path) -> Iterator[Path]:
     try:
         yield made
         if place.exists():
-            shutil.rmtree(place)  # without a manifest: an earlier try was cut off
+            shutil.rmtree(place)  # without a good manifest: an earlier try was cut off
         made.rename(place)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -360,6 +303,14 @@ def _write_manifest(place: Path, facts: Mapping[str, str]) -> None:
     digest = hashlib.sha256(json.dumps(tracked, sort_keys=True).encode()).hexdigest()
     manifest = {**facts, "digest": digest, "tracked": tracked}
     write_atomically(place / "manifest.json", json.dumps(manifest))
+
+
+def _kept(place: Path) -> Snapshot | None:
+    """The snapshot at `place`, where one has been made and can be read."""
+    try:
+        return _read_manifest(place)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _read_manifest(place: Path) -> Snapshot:

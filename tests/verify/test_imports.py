@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from researchenvbench.errors import SourceError
+from researchenvbench.verify import outline as outlines
 from researchenvbench.verify.imports import (
     collect,
     import_closure,
@@ -18,8 +19,7 @@ from researchenvbench.verify.imports import (
     read_folder,
     stdlib_names,
 )
-from researchenvbench.verify.outline import outline
-from researchenvbench.verify.statements import Statement, parse
+from researchenvbench.verify.statements import Statement, parse, syntax
 from researchenvbench.verify.tree import Tree
 
 REPOSITORIES = Path(__file__).parents[1] / "repositories"
@@ -34,6 +34,10 @@ def files_of(root):
 @pytest.fixture(scope="module")
 def imports():
     return collect(read_folder(EVERY_KIND, files_of(EVERY_KIND)))
+
+
+def outline(content):
+    return outlines.outline(content, syntax(content))
 
 
 def imported(code, **expected):
@@ -202,8 +206,16 @@ def test_a_folder_without_init_is_own_only_for_what_lies_in_it():
     assert own(files, "train.py", "datasets.prepare")
 
 
+def test_within_a_package_the_whole_name_has_to_be_found():
+    files = ["pack/__init__.py", "pack/run.py", "pack/openai/__init__.py", "pack/utils.py"]
+    assert own(files, "pack/run.py", "utils", "helper")
+    assert own(files, "pack/run.py", "pack.generated")
+    assert not own(files, "pack/run.py", "openai.types")
+
+
 def test_a_file_is_not_the_module_that_it_imports_by_its_own_name():
     assert not own(["tools/tracker.py"], "tools/tracker.py", "tracker")
+    assert own(["pack/__init__.py"], "pack/__init__.py", "pack.sub")
 
 
 # --- from entry points -----------------------------------------------------------------

@@ -63,28 +63,37 @@ class Agent(Protocol):
         ...
 
 
-AGENTS = ("builtin", "gold", "script")
+#: Name -> the options that it takes.
+AGENTS: dict[str, tuple[str, ...]] = {
+    "builtin": ("index_date",),
+    "gold": (),
+    "script": ("recipe",),
+}
 
 
-def make_agent(name: str, options: Mapping[str, object] | None = None) -> Agent:
+def make_agent(name: str, options: Mapping[str, str] | None = None) -> Agent:
     """The agent of that name.
 
     Raises:
-        RebError: there is none of that name.
+        RebError: there is none of that name, or it does not take such options.
     """
     options = dict(options or {})
+    if name not in AGENTS:
+        raise RebError(
+            f"there is no agent {name!r}", advice=f"agents of this version: {', '.join(AGENTS)}"
+        )
+    for option in options:
+        if option not in AGENTS[name]:
+            known = ", ".join(AGENTS[name]) or "none"
+            raise RebError(f"the agent {name} has no option {option!r}", advice=f"it has: {known}")
     if name == "builtin":
         from .builtin import BuiltinAgent
 
-        return BuiltinAgent(**options)  # type: ignore[arg-type]  # checked by the class
+        return BuiltinAgent(**options)
+    from .script import GoldAgent, ScriptAgent
+
     if name == "gold":
-        from .script import GoldAgent
-
         return GoldAgent()
-    if name == "script":
-        from .script import ScriptAgent
-
-        return ScriptAgent.from_file(**options)  # type: ignore[arg-type]  # likewise
-    raise RebError(
-        f"there is no agent {name!r}", advice=f"agents of this version: {', '.join(AGENTS)}"
-    )
+    if "recipe" not in options:
+        raise RebError("the agent script needs a recipe", advice="--agent-option recipe=FILE")
+    return ScriptAgent.from_file(options["recipe"])

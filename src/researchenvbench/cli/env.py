@@ -78,7 +78,7 @@ def shell(attempt: Path, stage_name: str, line: str | None) -> int:
     if not (attempt / "job.json").is_file():
         raise click.UsageError(f"{attempt} is no attempt of a run: it has no job.json")
     run = AttemptRun(attempt)
-    run.say = lambda *_, **__: None  # type: ignore[assignment,method-assign]
+    run.say = lambda *_, **__: None
     if stage_name not in run.task.stages:
         raise click.UsageError(
             f"the task has no stage {stage_name!r}; it has {', '.join(run.task.stages)}"

@@ -12,7 +12,8 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 
 if TYPE_CHECKING:
-    from ..attempt import Record
+    from collections.abc import Mapping
+
     from ..run.plan import PlannedAttempt, RunPlan
     from ..run.store import RunFolder
     from ..task import Suite, Task
@@ -145,28 +146,34 @@ def command(
                 err=True,
             )
             raise
-    return _finish(folder, planned, fail_on=fail_on, as_json=as_json)
+    return _finish(folder, planned, watcher.problems, fail_on=fail_on, as_json=as_json)
 
 
 def _finish(
-    folder: RunFolder, planned: list[PlannedAttempt], *, fail_on: str | None, as_json: bool
+    folder: RunFolder,
+    planned: list[PlannedAttempt],
+    problems: Mapping[str, str],
+    *,
+    fail_on: str | None,
+    as_json: bool,
 ) -> int:
     """Print the table, write the page, choose the exit code."""
     from ..attempt import Verdict
     from ..results.page import write_page
-    from .report import show
+    from .report import read_entries, show
 
-    records = [attempt.folder.load_record() for attempt in planned]
-    there: list[Record] = [record for record in records if record is not None]
-    write_page(folder.path, there)
-    show([folder.path], as_json=as_json)
+    plan, entries = read_entries(folder.path, problems)
+    write_page(folder.path, entries, suite=Path(plan.suite).name, agent=plan.agent)
+    show([folder.path], as_json=as_json, problems=problems)
     if not as_json:
         click.echo(f"page: {folder.page_file}")
-    missing = [a.folder.name for a, r in zip(planned, records, strict=True) if r is None]
-    if missing:
-        click.echo(f"no record: {', '.join(missing)}", err=True)
+    mine = {attempt.folder.path for attempt in planned}
+    records = [entry.record for entry in entries if entry.folder in mine]
+    if None in records or len(records) < len(mine):
         return EXIT_FAILED
-    verdicts = {result.verdict for record in there for result in record.results.values()}
+    verdicts = {
+        result.verdict for record in records if record for result in record.results.values()
+    }
     if fail_on and Verdict.FAILED in verdicts:
         return EXIT_FAILED
     if fail_on == "inconclusive" and Verdict.INCONCLUSIVE in verdicts:

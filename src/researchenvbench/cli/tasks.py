@@ -120,7 +120,7 @@ def show_task(name: str, as_json: bool) -> None:
     for breakage_name, breakage in task.breakages.items():
         click.echo(
             f"\nbreakage {breakage_name}: {breakage.description}\n"
-            f"  {breakage.level} must have {breakage.expect}"
+            f"  {breakage.level} must {'fail' if breakage.expect == 'failed' else 'still pass'}"
         )
     if task.notes:
         click.echo(f"\n{task.notes}")
@@ -198,8 +198,9 @@ def prove(
             save_proof(suite, proof)
         held = sum(breakage.as_expected for breakage in proof.breakages)
         stages = ", ".join(f"{s.stage} {s.verdict} in {s.seconds} s" for s in proof.stages)
+        word = "NOT PROVEN" if problems else "proven"
         click.echo(
-            f"{task.name}: {'proven' if not problems else 'NOT PROVEN'}: {stages or proof.problem}; "
+            f"{task.name}: {word}: {stages or proof.problem}; "
             f"{held} of {len(proof.breakages)} breakages as they should be"
         )
         for problem in problems:

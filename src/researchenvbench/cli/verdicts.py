@@ -9,22 +9,23 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..attempt import LevelResult, Record
 
 #: Reasons of `inconclusive (host)` that only other hardware can change.
 _HARDWARE = ("no GPU", "GPU, the stage asks for", "witness")
 
 
-def show_record(record: Record, *, as_json: bool) -> None:
-    """Print a record: as JSON, or a line a level and what a person can do about it."""
+def show_record(record: Record, folder: Path, *, as_json: bool) -> None:
+    """Print a record, whose logs lie below `folder`: as JSON, or as lines for a person."""
     if as_json:
         click.echo(record.model_dump_json(indent=1, by_alias=True))
         return
-    from rich.console import Console
+    from ..results.verdicts import verdict_lines
+    from .report import print_view
 
-    from ..results.table import verdict_lines
-
-    Console().print(verdict_lines(record))
+    print_view(verdict_lines(record, folder))
 
 
 def exit_code(record: Record) -> int:

@@ -61,12 +61,13 @@ def command(
     disqualified, 3 when something is inconclusive for another reason than the host's
     hardware.
     """
-    from ..run.verification import verify
+    from ..run.verification import new_results_folder, verify
     from .verdicts import exit_code, show_record
 
     def name_python(chosen: ChosenPython) -> None:
         click.echo(f"judging {chosen.path} (named by {chosen.named_by})", err=True)
 
+    results = out or new_results_folder(path)
     task = _task(path, task_name, entry, interactive=not (as_json or quiet))
     record: Record = verify(
         path,
@@ -76,13 +77,13 @@ def command(
         levels=_levels(levels, stages),
         fail_fast=fail_fast,
         repeats=repeats,
-        out=out,
+        out=results,
         say=(lambda *_, **__: None)
         if quiet or as_json
         else lambda doing, **_: click.echo(f"  {doing}", err=True),
         chosen=(lambda _: None) if as_json else name_python,
     )
-    show_record(record, as_json=as_json)
+    show_record(record, results, as_json=as_json)
     return exit_code(record)
 
 

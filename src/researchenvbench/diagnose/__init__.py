@@ -42,27 +42,53 @@ class _Rule:
     cause: str
     advice: str
     table: dict[str, str]
+    general: bool  #: names the error and no cause
+
+
+#: How Python joins two tracebacks when an exception was raised `from` another.
+_DIRECT_CAUSE = "The above exception was the direct cause of the following exception:"
 
 
 def diagnose(text: str) -> Diagnosis | None:
     """The last thing in `text` that a rule knows, or None.
 
     A rule's pattern is matched line by line. Among matches the one furthest down wins,
-    since a program's last words name what ended it; on one line the earlier rule wins.
+    since a program's last words name what ended it; on one line the earlier rule wins. An
+    exception that only wraps another one gives way to the cause that it names.
     """
-    best: tuple[int, Diagnosis] | None = None
     lines = text.splitlines()
+    number, diagnosis, general = _last_known(lines)
+    while general:
+        cause = _end_of_cause(lines[:number])
+        if cause is None:
+            break
+        lines = cause
+        number, of_cause, general = _last_known(lines)
+        if of_cause is not None and not general:
+            return of_cause
+    return diagnosis
+
+
+def _last_known(lines: list[str]) -> tuple[int, Diagnosis | None, bool]:
+    """(line, diagnosis, whether it is a general one) of the last line that a rule knows."""
     for number in range(len(lines) - 1, -1, -1):
-        line = lines[number][:2000]
         for rule in _rules():
-            match = rule.pattern.search(line)
-            if match is None:
-                continue
-            diagnosis = _apply(rule, match)
-            if diagnosis is not None and best is None:
-                best = (number, diagnosis)
-        if best is not None:
-            return best[1]
+            match = rule.pattern.search(lines[number][:2000])
+            diagnosis = _apply(rule, match) if match else None
+            if diagnosis is not None:
+                return number, diagnosis, rule.general
+    return -1, None, False
+
+
+def _end_of_cause(lines: list[str]) -> list[str] | None:
+    """The lines up to the direct cause of the exception that follows `lines`, if it has one."""
+    for number in range(len(lines) - 1, -1, -1):
+        if _DIRECT_CAUSE in lines[number]:
+            return lines[:number]
+        if lines[number].startswith("Traceback (") and _DIRECT_CAUSE not in "".join(
+            lines[max(0, number - 3) : number]
+        ):
+            return None  # its own traceback begins here, and nothing came before
     return None
 
 
@@ -121,6 +147,7 @@ def _rules() -> tuple[_Rule, ...]:
             cause=rule["cause"],
             advice=rule.get("advice", ""),
             table=rule.get("table", {}),
+            general=rule.get("general", False),
         )
         for rule in data["rules"]
     )

@@ -7,6 +7,7 @@ all work on a list of these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus
@@ -39,8 +40,11 @@ class Entry:
         return self.record is not None and self.record.status is AttemptStatus.DISQUALIFIED
 
     def log(self, result: LevelResult) -> Path | None:
-        """Where the log of one of its levels is."""
-        return self.folder / result.log if self.folder and result.log else None
+        """Where the log of one of its levels is; only ever below the attempt's folder."""
+        if self.folder is None or not result.log or ".." in PurePath(result.log).parts:
+            return None
+        path = self.folder / result.log
+        return path if path.is_relative_to(self.folder) else None
 
 
 def entry_of(record: Record, folder: Path | None = None) -> Entry:

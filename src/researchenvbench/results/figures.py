@@ -102,11 +102,11 @@ def _spread(
 def _apart(summary: Summary) -> list[Figure]:
     """What is in no rate, or passes nothing in it."""
     parts = [
-        (summary.disqualified, "disqualified (in the denominators, passing nothing)"),
-        (summary.void, "void (in no rate; built again by the next run)"),
-        (summary.no_record, "without a record (in no rate)"),
+        ("disqualified", summary.disqualified, "in the denominators, passing nothing"),
+        ("void", summary.void, "in no rate; built again by the next run"),
+        ("no record", summary.no_record, "in no rate"),
     ]
-    rows = [Figure("counted apart", str(number), what) for number, what in parts if number]
+    rows = [Figure(name, str(number), what) for name, number, what in parts if number]
     if summary.stale:
         rows.append(
             Figure("older results", str(summary.stale), "of an older version; see --reverify")

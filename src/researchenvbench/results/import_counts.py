@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
 
-from ..attempt import Stored, Verdict
+from ..attempt import Verdict
+from ..stored import Stored
 
 if TYPE_CHECKING:
     from ..attempt import LevelResult

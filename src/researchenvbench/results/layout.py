@@ -26,13 +26,15 @@ class Hanging:
     text: Text
     indent: int = 0
     hang: int = 2
+    head: str = ""  #: stands in the first line's indent
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Wrap to the room that the indent leaves."""
         room = max(_NARROWEST, options.max_width - self.indent - self.hang)
         for place, line in enumerate(self.text.wrap(console, room)):
             line.rstrip()
-            yield Text(" " * (self.indent + self.hang * bool(place))) + line
+            head = "" if place else self.head
+            yield Text(f"{head:<{self.indent + self.hang * bool(place)}}") + line
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """As wide as there is room."""
@@ -51,4 +53,5 @@ def path_line(label: str, path: Path | str, indent: int = 0) -> Text:
         relative = os.path.relpath(path)
     except OSError:  # the current folder is gone
         relative = ".."
-    return whole(f"{' ' * indent}{label}{clean(shown if relative.startswith('..') else relative, 4000)}")
+    shown = shown if relative.startswith("..") else relative
+    return whole(f"{' ' * indent}{label}{clean(shown, 4000)}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from ..attempt import Finding, LevelResult
+    from ..attempt import Finding, LevelResult, Record
     from .entries import Entry
 
 _NAMED = 3
@@ -68,16 +68,20 @@ def inconclusive(entries: Sequence[Entry]) -> list[Inconclusive]:
             key = (result.owner or Owner.UNKNOWN, result.reason, result.advice)
             found.setdefault(key, {}).setdefault(level, set()).add(names[place])
     total = sum(entry.judged for entry in entries)
+    order = list(names.values())
     notes = []
     for (owner, reason, advice), by_level in found.items():
         by_place: dict[str, list[Level]] = {}
         for level, places in sorted(by_level.items()):
-            where = _where(places, applicable[level], total, list(names.values()))
-            by_place.setdefault(where, []).append(level)
-        notes += [
-            Inconclusive(tuple(levels), owner, reason, advice, where)
-            for where, levels in by_place.items()
-        ]
+            everywhere = len(places) > 1 and places == applicable[level]
+            by_place.setdefault("" if everywhere else _named(places, order), []).append(level)
+        for where, levels in by_place.items():
+            smallest = min(len(by_level[level]) for level in levels)
+            all_of_them = (
+                f"on all {total} attempts" if smallest == total else "wherever the level applies"
+            )
+            note = Inconclusive(tuple(levels), owner, reason, advice, where or all_of_them)
+            notes.append(note)
     return sorted(notes, key=lambda note: note.levels)
 
 
@@ -110,20 +114,22 @@ def troubles(entries: Sequence[Entry]) -> list[Trouble]:
         if record is None:
             found.append(Trouble(name, "no record", entry.problem or "it was not finished"))
         elif record.status is AttemptStatus.DISQUALIFIED:
-            everything = [*record.findings, *(f for r in record.results.values() for f in r.findings)]
-            guilty = tuple(finding for finding in everything if finding.disqualifies)
+            guilty = tuple(finding for finding in all_findings(record) if finding.disqualifies)
             found.append(
                 Trouble(name, "disqualified", "results are recorded and do not count", guilty)
             )
         elif record.status is AttemptStatus.VOID:
             why = record.build.reason if record.build else ""
-            found.append(
-                Trouble(name, "void", why or "the build ended by a fault of the host")
-            )
+            found.append(Trouble(name, "void", why or "the build ended by a fault of the host"))
         elif record.status is AttemptStatus.NO_REPORT:
             why = (record.build.report_error if record.build else None) or "none was written"
             found.append(Trouble(name, "no report", why))
     return found
+
+
+def all_findings(record: Record) -> list[Finding]:
+    """Findings about the environment and the work tree, then those of single levels."""
+    return [*record.findings, *(f for r in record.results.values() for f in r.findings)]
 
 
 def system_packages(entries: Iterable[Entry]) -> list[str]:
@@ -149,11 +155,7 @@ def _results(entries: Sequence[Entry]) -> list[tuple[int, Level, LevelResult]]:
     ]
 
 
-def _where(places: set[str], applicable: set[str], total: int, order: list[str]) -> str:
-    if len(places) == total > 1:
-        return f"on all {total}"
-    if places == applicable and len(places) > _NAMED:
-        return f"on all {len(places)} where it applies"
+def _named(places: set[str], order: list[str]) -> str:
     named = [name for name in order if name in places]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return f"on {', '.join(named[:_NAMED])}{more}"

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ..attempt import Level, Record, now, write_atomically
+from ..attempt import Level, Record, now
+from ..stored import write_atomically
 from . import notes
 from .entries import Entry, entry_of, labels
 from .figures import figures
@@ -34,12 +35,14 @@ from .wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..attempt import LevelResult
 
 PAGE_NAME = "index.html"
 _TEXT_LIMIT = 4000
+#: Files of an attempt that belong to no level.
+_FILES = ("logs/build.log", "events.jsonl", "record.json")
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,15 @@ def write_page(
 
 
 def page(
-    entries: Sequence[Entry], run_folder: Path, *, title: str, suite: str = "", agent: str = ""
+    entries: Sequence[Entry],
+    run_folder: Path,
+    *,
+    title: str,
+    suite: str = "",
+    agent: str = "",
+    page_folder: Path | None = None,
 ) -> str:
-    """The page's text; links are relative to `run_folder`."""
+    """The page's text, for a file in `page_folder`; by default that is the run's."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -103,7 +112,12 @@ def page(
         "plural": plural,
     }
     environment.globals["imports"] = ImportCounts.of
-    environment.globals["link"] = lambda path: link(path, run_folder)
+    at = page_folder or run_folder
+
+    def address(path: Path | None) -> str:
+        return link(path, run_folder, at)
+
+    environment.globals["link"] = address
     template = environment.from_string(
         files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
     )
@@ -120,7 +134,7 @@ def page(
         levels=list(Level),
         questions=QUESTIONS,
         marks=[(mark, meaning) for mark, meaning in MARKS.items() if mark in used],
-        rows=_rows(entries, run_folder),
+        rows=_rows(entries, address),
         troubles=notes.troubles(entries),
         failures=notes.failures(entries),
         inconclusive=notes.inconclusive(entries),
@@ -129,28 +143,28 @@ def page(
     )
 
 
-def link(path: Path | None, run_folder: Path) -> str:
+def link(path: Path | None, run_folder: Path, page_folder: Path) -> str:
     """The address of a file from the page, or nothing where it is not below the run."""
-    if path is None:
+    if path is None or not path.is_file():
         return ""
-    relative = os.path.relpath(os.path.abspath(path), os.path.abspath(run_folder))  # noqa: PTH100  # links are kept
-    if relative.startswith("..") or not path.is_file():
+    target = os.path.abspath(path)  # noqa: PTH100  # keeps links, drops `..`
+    if not Path(target).is_relative_to(os.path.abspath(run_folder)):  # noqa: PTH100  # likewise
         return ""
-    return "./" + quote(os.fsencode(relative))
+    return "./" + quote(os.fsencode(os.path.relpath(target, page_folder)))
 
 
-def _rows(entries: Sequence[Entry], run_folder: Path) -> list[_Row]:
+def _rows(entries: Sequence[Entry], address: Callable[[Path | None], str]) -> list[_Row]:
     statuses = {trouble.attempt: trouble.status for trouble in notes.troubles(entries)}
     rows = []
     for place, name in labels(entries).items():
         entry = entries[place]
         record = entry.record
         results = record.results if record and entry.judged else {}
-        found: list[tuple[str, str]] = []
-        for what in ("logs/build.log", "events.jsonl", "record.json"):
-            address = link(entry.folder / what if entry.folder else None, run_folder)
-            if address:
-                found.append((what, address))
+        links = [
+            (what, place_of)
+            for what in _FILES
+            if (place_of := address(entry.folder / what if entry.folder else None))
+        ]
         rows.append(
             _Row(
                 name=name,
@@ -162,7 +176,7 @@ def _rows(entries: Sequence[Entry], run_folder: Path) -> list[_Row]:
                 ],
                 build=duration(record.build.seconds if record and record.build else None),
                 size=size(record.sizes.prefix_bytes if record else None),
-                links=found,
+                links=links,
             )
         )
     return rows

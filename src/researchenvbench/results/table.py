@@ -7,7 +7,7 @@ built here is handed to a rich console; nothing is printed here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich import box
 from rich.console import Group
@@ -21,7 +21,6 @@ from .entries import labels
 from .figures import figures
 from .layout import Hanging, path_line, whole
 from .rates import summarise
-from .verdicts import verdict_lines
 from .wording import (
     LETTERS,
     LONGEST_LABEL,
@@ -41,14 +40,14 @@ from .wording import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from .entries import Entry
     from .rates import Summary
 
-__all__ = ["comparison_view", "run_view", "verdict_lines"]
-
 _UNKNOWN_WIDTH = 10_000
+_TASK_WIDTH = 14
 
 
 def run_view(entries: Sequence[Entry], *, suite: str = "", agent: str = "") -> RenderableType:
@@ -64,31 +63,41 @@ def run_view(entries: Sequence[Entry], *, suite: str = "", agent: str = "") -> R
     return Group(*parts, Text(""), *_legend(entries))
 
 
-def comparison_view(runs: Sequence[tuple[str, Sequence[Entry]]]) -> RenderableType:
-    """Several runs side by side, each with its name: verdicts by task, then the figures."""
-    verdicts = _plain_table("task", *(clean(name, 60) for name, _ in runs))
-    cells: dict[str, list[list[str]]] = {}
-    for column, (_, entries) in enumerate(runs):
-        names = labels(entries)
-        for place, entry in enumerate(entries):
-            row = cells.setdefault(names[place], [[] for _ in runs])
-            row[column].append(_letters_cell(entry))
-    for name, row in sorted(cells.items()):
-        verdicts.add_row(Text(clean(name, 60)), *(Text(" ".join(cell) or "-") for cell in row))
-    table = _plain_table("", *(clean(name, 60) for name, _ in runs))
-    rows: dict[str, list[str]] = {}
-    for column, (_, entries) in enumerate(runs):
-        for summary in summarise(entries):
+class Run(NamedTuple):
+    """One run of several that are compared."""
+
+    name: str
+    entries: Sequence[Entry]
+    suite: str = ""  #: of attempts without a record
+    agent: str = ""
+
+
+def comparison_view(runs: Sequence[Run]) -> RenderableType:
+    """Several runs side by side: verdicts by task, then the figures."""
+    headers = [clean(run.name, 60) for run in runs]
+    verdicts = _plain_table("task", *headers)
+    cells: dict[str, list[str]] = {}
+    rows: dict[str, list[list[str]]] = {}
+    for column, run in enumerate(runs):
+        for place, name in labels(run.entries).items():
+            cells.setdefault(name, ["-"] * len(runs))[column] = _letters_cell(run.entries[place])
+        for summary in summarise(run.entries, suite=run.suite, agent=run.agent):
             for figure in figures(summary):
                 beside = f" ({figure.beside})" if figure.beside else ""
-                row_cells = rows.setdefault(figure.name, ["" for _ in runs])
-                joint = "\n" if row_cells[column] else ""
-                row_cells[column] += f"{joint}{figure.value}{beside}"
+                row = rows.setdefault(figure.name, [[] for _ in runs])
+                row[column].append(f"{figure.value}{beside}")
+    for name, words in sorted(cells.items()):
+        verdicts.add_row(Text(clean(name, 60)), *map(Text, words))
+    table = _plain_table("", *headers)
     for name, values in rows.items():
-        table.add_row(Text(name), *(Text(value or "-") for value in values))
-    meaning = ", ".join(f"{letter} {verdict.replace('_', ' ')}" for verdict, letter in LETTERS.items())
-    legend = Text(f"letters: C0 to C5 in order; {meaning}, {NOT_MEASURED} not measured", "dim")
+        table.add_row(Text(name), *(Text("\n".join(value) or "-") for value in values))
+    legend = Text(f"letters: C0 to C5 in order; {_letters_legend()}", "dim")
     return Group(verdicts, Text(""), table, Text(""), legend)
+
+
+def _letters_legend() -> str:
+    words = [f"{letter} {verdict.replace('_', ' ')}" for verdict, letter in LETTERS.items()]
+    return ", ".join([*words, f"{NOT_MEASURED} not measured"])
 
 
 def _letters_cell(entry: Entry) -> str:
@@ -111,13 +120,15 @@ class _Fitting:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Choose among the forms."""
-        forms = ((True, True), (False, True), (False, False))
-        for named, full in forms:
+        longest = max(len(name) for name in labels(self.entries).values())
+        spare = max(0, longest - _TASK_WIDTH)  # what a name can go on with in a second line
+        for named, full in ((True, True), (False, True), (False, False)):
             table = _table(self.entries, named=named, full=full)
             wanted = Measurement.get(console, options.update(max_width=_UNKNOWN_WIDTH), table)
-            if wanted.maximum <= options.max_width:
-                break
-        yield table
+            if wanted.maximum - spare <= options.max_width:
+                yield table
+                return
+        yield _narrow_table(self.entries)
 
 
 def _plain_table(*headers: str) -> Table:
@@ -141,6 +152,14 @@ def _table(entries: Sequence[Entry], *, named: bool, full: bool) -> Table:
         if status := statuses.get(name):
             task.append(f"\n{status}", "bold red")
         table.add_row(task, *_cells(entry, full=full))
+    return table
+
+
+def _narrow_table(entries: Sequence[Entry]) -> Table:
+    """For a terminal that has room for a letter a level."""
+    table = _plain_table("task", "C0-C5")
+    for place, name in labels(entries).items():
+        table.add_row(Text(clean(name, 80)), Text(_letters_cell(entries[place])))
     return table
 
 
@@ -196,17 +215,18 @@ def _line(text: str, colour: str = "", indent: int = 0) -> Hanging:
 
 def _summary(summary: Summary) -> list[RenderableType]:
     of = f"{plural(summary.tasks, 'task')}, {plural(summary.attempts, 'attempt')}"
-    names = " by ".join(name for name in (summary.suite, summary.agent) if name)
-    title = f"{clean(names, 80)} ({of})" if names else of
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column()
-    for figure in figures(summary):
-        value = Text(figure.value)
+    names = " by ".join(clean(name, 40) for name in (summary.suite, summary.agent) if name)
+    lines: list[RenderableType] = [
+        Text(f"{names}: {of}; passed/applicable" if names else f"{of}; passed/applicable", "bold")
+    ]
+    rows = figures(summary)
+    widest = max(len(figure.name) for figure in rows)
+    for figure in rows:
+        line = Text(figure.value)
         if figure.beside:
-            value.append(f"  {figure.beside}", "dim")
-        grid.add_row(Text(figure.name), value)
-    return [Text(f"{title}; passed of those to which the level applies:", "bold"), grid]
+            line.append(f"  {figure.beside}", "dim")
+        lines.append(Hanging(line, widest + 2, hang=0, head=figure.name))
+    return lines
 
 
 def _legend(entries: Sequence[Entry]) -> list[RenderableType]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
 
 from ..attempt import AttemptStatus, Level, Verdict
+from .entries import Entry
 from .import_counts import ImportCounts
 from .layout import Hanging, path_line, whole
+from .notes import all_findings
 from .wording import (
     LONGEST_LABEL,
     clean,
@@ -21,8 +24,6 @@ from .wording import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import RenderableType
 
     from ..attempt import Finding, LevelResult, Record
@@ -43,10 +44,9 @@ def verdict_lines(record: Record, folder: Path | None = None) -> Group:
         result = record.results.get(level)
         if result is not None:
             lines += _level(level, result, folder)
-    everything = [*record.findings, *(f for r in record.results.values() for f in r.findings)]
-    lines += [_finding(finding) for finding in everything]
+    lines += [_finding(finding) for finding in all_findings(record)]
     if record.status is AttemptStatus.DISQUALIFIED:
-        lines.append(Hanging(Text("disqualified: what is above is recorded and does not count", "red")))
+        lines.append(Text("disqualified: what is above is recorded and does not count", "red"))
     packages = {name for r in record.results.values() for name in r.system_packages}
     if command := install_line(packages):
         lines.append(whole(f"this host misses system libraries: {command}", "yellow"))
@@ -71,8 +71,9 @@ def _level(level: Level, result: LevelResult, folder: Path | None) -> list[Rende
         notes.append(f"what to do: {clean(result.advice, 600)}")
     lines: list[RenderableType] = [Hanging(line, hang=_HANG)]
     lines += [Hanging(Text(note), _HANG) for note in notes]
-    if result.log and result.verdict in (Verdict.FAILED, Verdict.INCONCLUSIVE):
-        lines.append(path_line("log: ", folder / result.log if folder else result.log, _HANG))
+    log = Entry("", folder=folder or Path()).log(result)
+    if log and result.verdict in (Verdict.FAILED, Verdict.INCONCLUSIVE):
+        lines.append(path_line("log: ", log, _HANG))
     return lines
 
 

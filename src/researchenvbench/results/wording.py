@@ -29,7 +29,7 @@ QUESTIONS = {
 LONGEST_LABEL = max(len(level.label) for level in Level)
 #: Marks behind a verdict, and what they mean.
 MARKS = {
-    "*": "the stage is not proven: no gold environment and damage to it were tried",
+    "*": "the stage is not proven yet: `reb tasks prove SUITE` proves it",
     "~": "repeats gave different verdicts",
     "+": "not fresh: an earlier stage had changed files of the environment",
 }
@@ -133,14 +133,14 @@ def _short_owner(result: LevelResult) -> str:
         return "witness"
     if re.match(r"\d+ GPU", result.reason):
         return "GPUs"
-    return "library" if result.system_packages else "host"
+    return "lib" if result.system_packages else "host"
 
 
 def duration(seconds: float | None) -> str:
     """`41 s`, `3.2 min`, `1.4 h`."""
     if seconds is None:
         return "-"
-    if seconds < 9.95:  # noqa: PLR2004  # where one decimal would show 10.0
+    if seconds < 9.95:  # where one decimal would show 10.0
         return f"{seconds:.1f} s"
     if seconds < 1.5 * _MINUTE_S:
         return f"{seconds:.0f} s"

@@ -39,6 +39,8 @@ from .sizes import tree_size
 from .store import AttemptFolder, Job
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..agents import Agent
     from ..attempt import Environment
     from ..sandbox import HostEnvironment, Sandbox
@@ -61,7 +63,7 @@ class AttemptRun:
         self.host: HostEnvironment = host_environment()
         self.sandbox: Sandbox = make_sandbox(self.job.sandbox, self.job.sandbox_options)
         self.agent: Agent = make_agent(self.job.agent, self.job.agent_options)
-        self.say = EventLog(self.folder.events_file)
+        self.say: Callable[..., None] = EventLog(self.folder.events_file)
 
     def source(self) -> Snapshot:
         """The pristine source."""
@@ -172,7 +174,7 @@ class AttemptRun:
             subject,
             subject.report.python_path if subject.report else None,
             frameworks=self.task.frameworks,
-            same_hardware=self._same_hardware(done),
+            same_hardware=self.same_hardware(done),
             kept=kept,
             keep=keep,
         )
@@ -277,7 +279,7 @@ class AttemptRun:
             host=host_facts(self.host),
         )
 
-    def _same_hardware(self, done: BuildResult) -> bool:
+    def same_hardware(self, done: BuildResult) -> bool:
         """Whether verification sees the GPUs that the build was shown."""
         if done.build_gpus == "none":
             return not host_facts(self.host).gpus

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, Field
 
 from ..agents import make_agent
-from ..attempt import RECORD_SCHEMA, AttemptStatus, Stored
+from ..attempt import RECORD_SCHEMA, AttemptStatus
 from ..errors import RecordError
+from ..stored import Stored
 from .store import AttemptFolder, Job, RunFolder
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class RunPlan(Stored):
     schema_version: int = Field(RECORD_SCHEMA, alias="schema")
     suite: str
     agent: str
-    agent_options: dict[str, Any] = Field(default_factory=dict)
+    agent_options: dict[str, str] = Field(default_factory=dict)
     sandbox: str = "local"
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
     build_time_limit_s: float = 3600.0

@@ -60,7 +60,7 @@ def prove_task(
     def show(doing: str, **_: object) -> None:
         say(f"{task.name}: {doing}")
 
-    attempt.say = show  # type: ignore[assignment]  # progress goes to whoever proves
+    attempt.say = show
     done = attempt.build()
     if done.outcome != "finished" or done.exit_code != 0:
         return _without(task, f"gold was not built: {done.reason}")
@@ -84,7 +84,9 @@ def prove_task(
         stages=tuple(_stage_proof(name, record) for name in task.stages),
         breakages=breakages,
         c0_missing=tuple(static.details.get("missing_names", ())),
-        problem="; ".join(f"{finding.kind} {finding.where}" for finding in record.findings),
+        problem="; ".join(
+            f"{finding.kind} {finding.where}" for finding in record.findings if finding.disqualifies
+        ),
     )
 
 

@@ -24,15 +24,9 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from ..attempt import (
-    RECORD_SCHEMA,
-    BuildResult,
-    Level,
-    Record,
-    Stored,
-    StoredResult,
-)
+from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult
 from ..errors import RecordError
+from ..stored import Stored
 
 
 class Job(Stored):
@@ -44,7 +38,7 @@ class Job(Stored):
     task: str
     attempt: int = 1
     agent: str
-    agent_options: dict[str, Any] = Field(default_factory=dict)
+    agent_options: dict[str, str] = Field(default_factory=dict)
     sandbox: str = "local"
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
     build_time_limit_s: float = 3600.0

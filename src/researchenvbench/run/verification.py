@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..attempt import AttemptStatus, Level, Record, Sizes, now, write_atomically
+from ..attempt import AttemptStatus, Level, Record, Sizes, now
 from ..build import host_facts, parse_report
 from ..errors import RebError
 from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
@@ -130,13 +130,13 @@ def _verify_attempt(
     chosen: Callable[[ChosenPython], None],
 ) -> Record:
     attempt = AttemptRun(folder)
-    attempt.say = say  # type: ignore[assignment]  # whoever asks is shown the progress
+    attempt.say = say
     done = attempt.folder.load_build()
     if done is None or done.environment is None:
         raise RebError(
             f"{folder}: nothing was built here", advice=f"reb job {folder} --phase build"
         )
-    results = out or _new_results_folder(folder / "verifications")
+    results = (out or new_results_folder(folder)).absolute()
     subject = attempt.subject(results, attempt.source())
     reported = subject.report.python_path if subject.report else None
     if python or reported:
@@ -146,7 +146,7 @@ def _verify_attempt(
         subject,
         picked.path if python or reported else None,
         frameworks=attempt.task.frameworks,
-        same_hardware=attempt._same_hardware(done),  # of this package
+        same_hardware=attempt.same_hardware(done),  # of this package
         levels=levels,
         fail_fast=fail_fast,
         repeats=repeats,
@@ -182,7 +182,7 @@ def _verify_folder(
     picked = choose_python(folder, python, reported, dict(os.environ))
     chosen(picked)
     host = host_environment()
-    results = out or _new_results_folder(default_cache() / "verifications")
+    results = (out or new_results_folder(folder)).absolute()
     snapshot = snapshot_in_place(folder)
     # Of an entry point that the user named, the folder itself is the source.
     judge_edits = task is not None and not _is_folder(task, folder)
@@ -193,7 +193,11 @@ def _verify_folder(
     prefix = Path(picked.path).parent.parent
 
     @contextmanager
-    def open_box(*, network: bool = False, gpus: Sequence[str] = ()) -> Iterator[StageBox]:
+    def open_box(
+        *,
+        network: bool = False,
+        gpus: Sequence[str] = (),  # noqa: ARG001  # chosen by variables on a host
+    ) -> Iterator[StageBox]:
         with adopted_box(folder, prefix, results / "boxes", network=network) as box:
             yield box
 
@@ -259,9 +263,14 @@ def imported_frameworks(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(name for name in FRAMEWORKS if name in names)
 
 
-def _new_results_folder(parent: Path) -> Path:
+def new_results_folder(path: Path) -> Path:
+    """A new folder for logs and record of one verification of `path`.
+
+    An attempt keeps its own; those of other folders lie in the cache, since nothing is
+    written into what is judged.
+    """
+    attempt = (path / "job.json").is_file()
+    parent = (path.absolute() if attempt else default_cache()) / "verifications"
     stamp = now().replace(":", "").replace("+0000", "Z")
     parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))
-    write_atomically(folder / "README", "Logs and record of one `reb verify`.\n")
-    return folder
+    return Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))

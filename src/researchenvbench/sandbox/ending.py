@@ -22,7 +22,8 @@ def end_processes_of(root: Path, ladder: tuple[tuple[str, float], ...] = LADDER)
     ended: dict[int, str] = {}
 
     def find() -> dict[int, str]:
-        found = _processes_of(root)
+        # One that is just born can be missed by a listing, and be all that is left.
+        found = _processes_of(root) or _processes_of(root)
         ended.update(found)
         return found
 

@@ -241,9 +241,12 @@ def _pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
     The order and the sections are those of pip's documentation, "Configuration".
     """
-    settings: dict[str, str] = {}
+    # What any file says of `install` beats what any says globally.
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
     for file in _pip_files(environ):
-        settings.update(_from_file(file))
+        for section, options in _from_file(file).items():
+            sections[section].update(options)
+    settings = sections["global"] | sections["install"]
     for name, value in environ.items():
         if name.startswith("PIP_") and value:
             option = name.removeprefix("PIP_").lower().replace("_", "-")
@@ -263,7 +266,7 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
     files = [Path(folder) / "pip" / "pip.conf" for folder in folders.split(os.pathsep) if folder]
     files.append(Path("/etc/pip.conf"))
     home = environ.get("HOME")
-    if home:
+    if home and not (chosen and Path(chosen).exists()):
         files.append(Path(home) / ".pip" / "pip.conf")
         config = environ.get("XDG_CONFIG_HOME") or str(Path(home) / ".config")
         files.append(Path(config) / "pip" / "pip.conf")
@@ -274,7 +277,7 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
     return files
 
 
-def _from_file(file: Path) -> dict[str, str]:
+def _from_file(file: Path) -> dict[str, dict[str, str]]:
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(file.read_text(encoding="utf-8"), str(file))
@@ -285,12 +288,13 @@ def _from_file(file: Path) -> dict[str, str]:
             f"{file}: pip's configuration cannot be read: {error}",
             advice="mend it, or name another one by PIP_CONFIG_FILE (/dev/null for none)",
         ) from error
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {}
     for section in ("global", "install"):
         if parser.has_section(section):
-            for option, value in parser.items(section):
-                name = option.replace("_", "-")
-                found[name] = _absolute_all(name, value, file.parent)
+            options = {name.replace("_", "-"): value for name, value in parser.items(section)}
+            found[section] = {
+                name: _absolute_all(name, value, file.parent) for name, value in options.items()
+            }
     return found
 
 

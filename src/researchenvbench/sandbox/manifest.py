@@ -161,10 +161,13 @@ def take(root: Path, known: Manifest | None = None, *, contents: bool = True) ->
         try:
             with os.scandir(folder) as listing:
                 found = list(listing)
-        except PermissionError:
-            continue  # its own entry shows that nobody may read it
+        except OSError:
+            continue  # its own entry shows that nobody may read it, or it is too deep for a path
         for item in found:
-            entry = _look(item)
+            try:
+                entry = _look(item)
+            except OSError:
+                continue  # likewise, or it has just gone
             name = item.path[prefix:]
             entries[name] = entry
             if entry.kind == "folder":

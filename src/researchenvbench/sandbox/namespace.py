@@ -19,22 +19,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..process import STAND_ALONE_ENV, stand_alone
+from ..errors import SandboxError
+from ..process import STAND_ALONE_ENV, capture, stand_alone
 from ..standalone.orders import encode_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PURPOSES = {
-    "user": "a user namespace",
+    "user": "user namespace",
     "mounts": "private mounts",
-    "overlay": "an overlay over the environment",
+    "overlay": "overlay over the environment",
     "bind": "private folders",
     "ipc": "private shared memory",
-    "network": "a network of its own",
-    "pid": "a process namespace",
-    "memory": "a layer in memory",
-    "folders": "the folders of the layer",
+    "network": "network of its own",
+    "pid": "process namespace",
+    "memory": "layer in memory",
+    "folders": "folders for the layer",
 }
 
 
@@ -106,7 +107,7 @@ def open_namespaces(
                 _control=control,
             )
         step = opened.get("step", "")
-        sentence = f"no {_PURPOSES.get(step, step).removeprefix('a ')}: {opened.get('why')}"
+        sentence = f"no {_PURPOSES.get(step, step)}: {opened.get('why')}"
         if step in ("pid", "ipc", "network") and wanted[step]:
             wanted[step] = False
         elif step == "mounts" and not wanted["user"]:
@@ -203,17 +204,23 @@ def namespace_support(folder: Path | None = None) -> tuple[str, str, str]:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, and those in it that forbid it; one that is absent is removed."""
+    """Remove a folder, whatever programs have made in it; one that is absent is removed.
+
+    Raises:
+        SandboxError: something in it cannot be removed.
+    """
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:
         return
-    except PermissionError:
-        # Overlay's own work folder has no permissions, and a stage can make such a one too.
-        folder.chmod(0o700)
-        for parent, names, _ in os.walk(folder):
-            for name in names:
-                below = Path(parent, name)
-                if not below.is_symlink():
-                    below.chmod(0o700)
-        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        # Overlay's own work folder has no permissions, and a stage can make such a one, or
+        # one that is deeper than Python can go.
+        for command in (["chmod", "-R", "u+rwx", "--"], ["rm", "-rf", "--"]):
+            finished, output = capture(
+                [*command, str(folder)], cwd=Path("/"), env=STAND_ALONE_ENV, time_limit_s=3600
+            )
+        if not finished.ok:
+            raise SandboxError(
+                f"{folder}: cannot be removed: {output.decode(errors='replace').strip()[:500]}"
+            ) from None

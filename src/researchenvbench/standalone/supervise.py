@@ -47,6 +47,7 @@ class Supervision:
         self.control = control
         self.pid = 0
         self.wait_status: int | None = None
+        self.childless = False
         self.told_to_stop = False
         self.timed_out = False
         self.killed_by_us = False
@@ -63,7 +64,7 @@ class Supervision:
         if self.wait_status is not None:
             leftovers = self._lingering()
         self.killed_by_us = self.wait_status is None
-        surviving = end_all(self._descendants, self.ladder, self._reap)
+        surviving = end_all(self._descendants, self.ladder, groups=True)
         # What had outlived the program when it was told to stop is no leftover of its own.
         leftovers.update(surviving)
         report: dict[str, object] = {
@@ -152,10 +153,12 @@ class Supervision:
             self._reap()
 
     def _reap(self) -> None:
+        """Take leave of those that have ended; notes whether anybody is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                self.childless = True
                 return
             if pid == 0:
                 return
@@ -163,13 +166,19 @@ class Supervision:
                 self.wait_status = status
 
     def _descendants(self) -> dict[int, str]:
-        return descendants(os.getpid())
+        """Those in /proc. A listing can miss one that is just born; having children cannot."""
+        for _ in range(200):
+            found = descendants(os.getpid())
+            self._reap()
+            if found or self.childless:
+                return found
+            time.sleep(0.001)
+        return {}
 
     def _lingering(self) -> dict[int, str]:
         """What outlives the program for longer than it takes to tidy up."""
         until = time.monotonic() + _LINGER_S
         while True:
-            self._reap()
             living = self._descendants()
             if not living or time.monotonic() > until or self.told_to_stop:
                 return living

@@ -52,9 +52,16 @@ def descendants(root: int) -> dict[int, str]:
 def end_all(
     find: Callable[[], dict[int, str]],
     ladder: Iterable[tuple[str, float]] = LADDER,
-    meanwhile: Callable[[], None] = lambda: None,
+    *,
+    groups: bool = False,
 ) -> dict[int, str]:
     """End all processes that `find` finds, and those that they make meanwhile.
+
+    Args:
+        find: Looks for those that are living.
+        ladder: Signals and graces.
+        groups: Their process groups hold nobody else, and may be killed as a whole. That
+            reaches those that fork faster than /proc can be read.
 
     Returns:
         What is still there after the last step: it could not be ended.
@@ -65,12 +72,11 @@ def end_all(
         until = time.monotonic() + grace_s
         pause_s = 0.002
         while True:
-            meanwhile()
             living = find()
             if not living:
                 return {}
             if number == signal.SIGKILL:
-                _kill_all(find)
+                _kill_all(find, groups=groups)
             else:
                 for pid in living.keys() - signalled:
                     # A stopped process sees no signal before it is continued.
@@ -81,11 +87,10 @@ def end_all(
                 break
             time.sleep(pause_s)
             pause_s = min(0.05, pause_s * 1.5)
-    meanwhile()
     return find()
 
 
-def _kill_all(find: Callable[[], dict[int, str]]) -> None:
+def _kill_all(find: Callable[[], dict[int, str]], *, groups: bool) -> None:
     """Stop first, so that nothing forks faster than it is killed."""
     stopped: set[int] = set()
     for _ in range(50):
@@ -96,7 +101,17 @@ def _kill_all(find: Callable[[], dict[int, str]]) -> None:
             send(pid, signal.SIGSTOP)
         stopped |= new
     for pid in stopped:
+        group = _group_of(pid) if groups else 0
+        if group > 1 and group != os.getpgrp():
+            send(-group, signal.SIGKILL)
         send(pid, signal.SIGKILL)
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def send(pid: int, number: int) -> None:

@@ -87,7 +87,11 @@ def check_devices(
         seconds_in_processes=seconds,
         log=str(log.relative_to(subject.folder)),
         fresh=fresh,
-        details={"driver": inventory.driver, "frameworks": answers},
+        details={
+            "driver": inventory.driver,
+            "shown": len(inventory.gpus),
+            "frameworks": answers,
+        },
     )
 
 

@@ -190,7 +190,12 @@ def _run_in(
             append=before is not None,
         )
         judged = evidence.judge(
-            stage, finished, box, services.logs(log), prepared.values, subject.folder / "products"
+            stage,
+            finished,
+            box,
+            services.logs(log),
+            prepared.values,
+            subject.folder / "products" / name,
         )
     return _verdict(subject, name, prepared, finished, judged)
 

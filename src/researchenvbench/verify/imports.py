@@ -18,11 +18,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..errors import HostError, SourceError
-from .statements import Statement, parse
+from .statements import Statement, parse, statements_of, syntax
 from .tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    import ast
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 #: Folders that hold no code of the repository's own, at any depth (protocol, C0).
 EXCLUDED_FOLDERS = frozenset(
@@ -107,21 +108,30 @@ def is_python(path: str) -> bool:
     return path.endswith(".py") and EXCLUDED_FOLDERS.isdisjoint(parts[:-1])
 
 
-def collect(files: Iterable[tuple[str, bytes]]) -> Imports:
-    """The imports of `files`, given as (path relative to the repository, content)."""
+def collect(
+    files: Iterable[tuple[str, bytes]],
+    *,
+    also: Callable[[str, bytes, ast.Module | str], None] = lambda *_: None,
+) -> Imports:
+    """The imports of `files`, given as (path relative to the repository, content).
+
+    `also` is shown each file with its syntax tree, or why it has none: parsing is what takes
+    the time, and trees are too large to be kept.
+    """
     found: dict[str, tuple[Statement, ...]] = {}
     unparsable = []
     paper: set[str] = set()
     for file, content in files:
         if not is_python(file):
             continue
-        statements = parse(content)
-        if isinstance(statements, str):
-            unparsable.append(Unparsable(file, statements))
+        tree = syntax(content)
+        also(file, content, tree)
+        if isinstance(tree, str):
+            unparsable.append(Unparsable(file, tree))
             continue
-        found[file] = statements
+        found[file] = statements_of(tree)
         if not content.startswith(_BYTE_ORDER_MARK) and _is_utf8(content):
-            paper.update(s.top for s in statements if not s.level)
+            paper.update(s.top for s in found[file] if not s.level)
     return Imports(found, tuple(unparsable), len(paper))
 
 

@@ -9,6 +9,7 @@ they shadow something that the code imports.
 from __future__ import annotations
 
 import fnmatch
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -30,11 +31,16 @@ def compare(
 ) -> tuple[Finding, ...]:
     """What differs between the pristine source and the work tree `repo`.
 
-    With `judge`, a change to a tracked file disqualifies the attempt; without, in a user's
-    own folder, changes are only listed.
+    With `judge`, a change to a tracked file disqualifies the attempt. Without, the tree as
+    found is the snapshot, as for a user's own folder, and edits against HEAD are listed.
     """
 
+    top = repo.resolve()
+    real = {parent: (repo / parent).resolve() == top / parent for parent in _parents(snapshot)}
+
     def differs(path: str) -> str | None:
+        if not real[str(PurePosixPath(path).parent)]:
+            return "a folder above it is a link to elsewhere"
         try:
             found = tracked_file(repo / path)
         except OSError:
@@ -69,6 +75,8 @@ def compare(
                     disqualifies=judge,
                 )
             )
+    if not judge and snapshot.commit:
+        findings += _edits(repo)
     if judge and snapshot.commit:
         findings += _moved_commit(repo, snapshot.commit)
     if judge:
@@ -81,7 +89,34 @@ def is_generated(path: str, generated: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatch(path, pattern) for pattern in generated)
 
 
+def _edits(repo: Path) -> list[Finding]:
+    """Tracked files that differ from HEAD."""
+    words = {"A": "added since the commit", "D": "deleted", "T": "of another kind"}
+    listed = git(
+        "diff", "--no-ext-diff", "--no-renames", "--name-status", "-z", "HEAD", folder=repo
+    )
+    parts = os.fsdecode(listed).split("\0")
+    return [
+        Finding(kind="edited-file", what=words.get(status, "edited"), where=path)
+        for status, path in zip(parts[::2], parts[1::2], strict=False)
+    ]
+
+
+def _parents(snapshot: Snapshot) -> set[str]:
+    """Folders, relative to the tree, that hold tracked files directly."""
+    return {str(PurePosixPath(path).parent) for path in snapshot.tracked}
+
+
 def _moved_commit(repo: Path, commit: str) -> list[Finding]:
+    if not (repo / ".git").exists():
+        return [
+            Finding(
+                kind="history-removed",
+                what="the repository's .git is gone",
+                where=".git",
+                why="what asks git for a version fails; tracked files were compared by content",
+            )
+        ]
     try:
         head = git("rev-parse", "HEAD", folder=repo, time_limit_s=60).decode().strip()
     except SourceError as error:
@@ -103,21 +138,19 @@ def _shadows(snapshot: Snapshot, repo: Path) -> list[Finding]:
     """Untracked modules at an import root that carry the name of something imported."""
     from .imports import collect, read_folder
 
-    roots = [repo, repo / "src"]
     imported = collect(read_folder(snapshot.tree, snapshot.tracked)).modules
-    tracked = {
-        str(parent)
-        for path in snapshot.tracked
-        for parent in (PurePosixPath(path), *PurePosixPath(path).parents)
+    tracked = set(snapshot.tracked) | {
+        str(parent) for path in snapshot.tracked for parent in PurePosixPath(path).parents
     }
     findings = []
-    for root in roots:
-        for path in sorted(root.iterdir()) if root.is_dir() else []:
-            name = path.stem if path.suffix == ".py" else path.name
-            package = path.suffix == ".py" or (path / "__init__.py").is_file()
+    for root in sorted(_import_roots(snapshot)):
+        folder = repo / root
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
             relative = str(path.relative_to(repo))
-            known = relative in tracked
-            if package and not known and name in imported:
+            name = _module_name(path)
+            if name is None or relative in tracked:
+                continue
+            if name in imported:
                 findings.append(
                     Finding(
                         kind="shadowing-module",
@@ -126,7 +159,7 @@ def _shadows(snapshot: Snapshot, repo: Path) -> list[Finding]:
                         why="it is imported in place of the installed distribution",
                     )
                 )
-            if path.name in ("sitecustomize.py", "usercustomize.py") and not known:
+            if name in ("sitecustomize", "usercustomize"):
                 findings.append(
                     Finding(
                         kind="start-up-hook",
@@ -136,6 +169,24 @@ def _shadows(snapshot: Snapshot, repo: Path) -> list[Finding]:
                     )
                 )
     return findings
+
+
+def _import_roots(snapshot: Snapshot) -> set[str]:
+    """Folders that stand first on the import path when a script of theirs is run."""
+    python = {str(PurePosixPath(path).parent) for path in snapshot.tracked if path.endswith(".py")}
+    packages = {
+        str(PurePosixPath(path).parent)
+        for path in snapshot.tracked
+        if PurePosixPath(path).name == "__init__.py"
+    }
+    return {".", "src"} | (python - packages)
+
+
+def _module_name(path: Path) -> str | None:
+    """The name by which `path` can be imported, where it is a module or a package."""
+    if path.suffix in (".py", ".pyc", ".so"):
+        return path.name.partition(".")[0]
+    return path.name if (path / "__init__.py").is_file() else None
 
 
 def untracked(snapshot: Snapshot, repo: Path) -> list[str]:

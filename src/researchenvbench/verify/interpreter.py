@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ..sandbox import Command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ..sandbox import Box
 
 _ANSWER_LIMIT_BYTES = 1_000_000
+_TIME_LIMIT_S = 60.0
 
 #: Written for Python 3.6 and newer, and for Python 2 to fail on in its own words. `-I` keeps
 #: the environment's variables and the current folder out of it.
@@ -80,7 +81,7 @@ def ask(
             argv=[path, "-I", "-c", _QUESTION, nonce, f"{left}*{right}", str(answer_path)],
             cwd=box.layout.work,
             env=environment,
-            time_limit_s=60,
+            time_limit_s=_TIME_LIMIT_S,
         ),
         log,
         append=True,
@@ -88,14 +89,14 @@ def ask(
     if finished.start_error:
         return None, f"{path} cannot be run: {finished.start_error}"
     if finished.timed_out:
-        return None, f"{path} did not answer within 60 s"
+        return None, f"{path} did not answer within {_TIME_LIMIT_S:.0f} s"
     try:
         answer = json.loads(box.read(answer_path, _ANSWER_LIMIT_BYTES))
         right_answer = answer["nonce"] == nonce and answer["product"] == left * right
     except (ValueError, KeyError, TypeError):
         right_answer = False
     if not right_answer:
-        how = f"exit status {finished.exit_code}" if finished.exit_code is not None else "a signal"
+        how = finished.signal or f"exit status {finished.exit_code}"
         return None, f"{path} is no Python interpreter: it ended with {how} and no right answer"
     kind: Literal["venv", "conda", "system"] = "system"
     if answer["conda"]:
@@ -131,7 +132,7 @@ def _conda_activation(
             argv=["bash", "-c", f'{script}; env -0 > "{out}"'],
             cwd=box.layout.work,
             env={**environment, "CONDA_PREFIX": prefix},
-            time_limit_s=60,
+            time_limit_s=_TIME_LIMIT_S,
         ),
         log,
         append=True,

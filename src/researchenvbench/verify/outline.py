@@ -13,7 +13,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from .statements import mentions_platform, syntax
+from .statements import mentions_platform
 from .tree import MODULE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -25,17 +25,15 @@ _ENDINGS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 _CHECKER_COMMENT = re.compile(rb"(#\s*pyright)\s*:")
 
 
-def outline(content: bytes) -> bytes:
-    """The outline of a file; a file that cannot be outlined is given back whole."""
-    tree = syntax(content)
-    if isinstance(tree, str):
-        return _CHECKER_COMMENT.sub(rb"\1 ", content)
-    try:
-        tree.body = _kept(tree.body)
-        text = ast.unparse(ast.fix_missing_locations(tree))
-    except RecursionError:
-        return _CHECKER_COMMENT.sub(rb"\1 ", content)
-    return text.encode("utf-8", "replace") + b"\n"
+def outline(content: bytes, tree: ast.Module | str) -> bytes:
+    """The outline of a file, from its syntax tree; a file that has none is given back whole."""
+    if not isinstance(tree, str):
+        try:
+            small = ast.fix_missing_locations(ast.Module(_kept(tree.body), []))
+            return ast.unparse(small).encode("utf-8", "replace") + b"\n"
+        except RecursionError:
+            pass  # generated code that nests too deep: the whole file serves as well
+    return _CHECKER_COMMENT.sub(rb"\1 ", content)
 
 
 def _kept(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -114,14 +112,14 @@ def _dotted(node: ast.expr) -> str:
 
 
 def clean_copy(
-    tracked: Iterable[str], aliases: Mapping[str, str], sources: Mapping[str, bytes]
+    tracked: Iterable[str], aliases: Mapping[str, str], outlines: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """What the checker sees: outlines of the tracked code, and nothing that lies beside it.
+    """What the checker sees, by path in the repository.
 
     Stubs and compiled modules that are tracked are there to be imported, the latter empty.
     Python files in excluded folders, and those behind tracked links, likewise.
     """
-    copy = {file: outline(content) for file, content in sources.items()}
+    copy = dict(outlines)
     for file in tracked:
         if file not in copy and file not in aliases and _is_module(file):
             copy[file] = b""

@@ -29,9 +29,11 @@ def code_block(tree: Path, block: ReadmeBlock) -> str:
     """
     path = tree / block.file
     try:
+        if not path.resolve().is_relative_to(tree.resolve()):
+            raise TaskError(f"readme_block.file: {block.file} leads out of the source")
         text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise TaskError(f"readme_block.file: {block.file} is not in the source") from error
+    except (OSError, ValueError) as error:
+        raise TaskError(f"readme_block.file: {block.file} is not a file of the source") from error
     blocks = [
         body for language, body in fenced_blocks(text) if language in _LANGUAGES[block.language]
     ]
@@ -60,4 +62,7 @@ def fenced_blocks(text: str) -> list[tuple[str, str]]:
         else:
             margin = min(indent, len(line) - len(line.lstrip(" ")))
             body.append(line[margin:])
+    if fence:
+        # CommonMark: what nothing closes ends with the document.
+        blocks.append((language, "\n".join(body) + "\n"))
     return blocks

@@ -48,8 +48,11 @@ def parse(content: bytes) -> tuple[Statement, ...] | str:
     The encoding is the one that the file declares (PEP 263), else UTF-8.
     """
     tree = syntax(content)
-    if isinstance(tree, str):
-        return tree
+    return tree if isinstance(tree, str) else statements_of(tree)
+
+
+def statements_of(tree: ast.Module) -> tuple[Statement, ...]:
+    """The imports of a syntax tree in the order of their lines."""
     return tuple(sorted(_statements(tree), key=lambda statement: statement.line))
 
 

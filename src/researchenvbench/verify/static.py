@@ -24,17 +24,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..attempt import Level, LevelResult, Owner, Stored, Verdict
+from ..attempt import Level, LevelResult, Owner, Verdict
 from ..errors import HostError
 from .checker import Checked, Checker, CheckerFailed, find_checker, run_checker
 from .finders import FindersFailed, Found, find_modules
 from .imports import Imports, collect, read_folder, stdlib_names
-from .outline import clean_copy, linked_modules
+from .outline import clean_copy, linked_modules, outline
 from .statements import Statement
+from .static_details import MissingModule, StaticDetails, UnparsableFile
 from .subject import stage_environment
 from .tree import Tree
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..sandbox import Box
@@ -42,43 +44,6 @@ if TYPE_CHECKING:
 
 CHECKER_LIMIT_S = 1800.0
 _NAMES_IN_A_SENTENCE = 8
-
-
-class MissingModule(Stored):
-    """A third-party module that the environment does not have."""
-
-    name: str
-    required: bool  #: some unresolved import of it is not optional
-    decides: bool  #: required in a file that the verdict looks at
-    modules: tuple[str, ...]  #: full names that do not resolve, such as `a.b`
-    files: tuple[str, ...]
-    why: str = ""  #: where it is not simply absent
-
-
-class UnparsableFile(Stored):
-    """A file whose imports are unknown."""
-
-    file: str
-    error: str
-
-
-class StaticDetails(Stored):
-    """The numbers of C0."""
-
-    files: int  #: tracked Python files, read and not
-    unparsable: tuple[UnparsableFile, ...] = ()
-    total_paper: int  #: the paper's denominator
-    missing_paper: int | None = None  #: its numerator: reportMissingImports alone
-    missing_paper_names: tuple[str, ...] = ()
-    third_party: int  #: distinct third-party modules, our denominator
-    missing: tuple[MissingModule, ...] = ()  #: our numerator, one a module
-    importable: tuple[str, ...] = ()  #: pyright misses them, the interpreter finds them
-    first_party_missing: tuple[str, ...] = ()
-    scope_files: int  #: how many of the files the verdict looks at
-    checker: str = "pyright"
-    checker_version: str | None = None
-    checker_s: float = 0.0
-    python_version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,15 +128,19 @@ def check(
     """
     started = time.monotonic()
     log.write_bytes(b"")
-    sources = dict(read_folder(repo, tracked))
-    imports = collect(sources.items())
-    scope = frozenset(sources if roots is None else _below(roots, sources))
+    outlines: dict[str, bytes] = {}
+
+    def see(file: str, content: bytes, tree: ast.Module | str) -> None:
+        outlines[file] = outline(content, tree)
+
+    imports = collect(read_folder(repo, tracked), also=see)
+    scope = frozenset(outlines if roots is None else _below(roots, outlines))
     aliases = linked_modules(repo, tracked)
-    code = _Code(imports, Tree([*tracked, *aliases]), frozenset(sources), scope)
+    code = _Code(imports, Tree([*tracked, *aliases]), frozenset(outlines), scope)
     result = _verdict_without_checking(code, python, why_no_python)
     if result is None:
         assert python is not None  # noqa: S101  # the line above has looked at it
-        copy = clean_copy(tracked, aliases, sources)
+        copy = clean_copy(tracked, aliases, outlines)
         run = _Run(box, python, log, environment, checker, time_limit_s)
         result = _judged(code, run, copy, frozenset(aliases))
     return result.model_copy(update={"seconds": time.monotonic() - started, "log": str(log)})

@@ -27,7 +27,9 @@ class OpenBox(Protocol):
 
     def __call__(
         self, *, network: bool = False, gpus: Sequence[str] = ()
-    ) -> AbstractContextManager[StageBox]: ...
+    ) -> AbstractContextManager[StageBox]:
+        """The box, as a context."""
+        ...
 
 
 @dataclass(frozen=True)

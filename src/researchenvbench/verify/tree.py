@@ -1,10 +1,13 @@
 """Where a repository's own modules lie, by the names of its files alone.
 
 A name is first party when the import would find the repository's own code from the
-importing file: in its folder, in one of the folders above it, or in `src/` of one of
-those. A folder without `__init__.py` counts only where the import takes something that lies
-in it: any installed package of that name wins over such a folder, so `import datasets`
-beside a folder of scripts called `datasets` means the installed one.
+importing file: in its folder, in one of the folders above it, or in `src/` of one of those.
+- Within a package that is so only where the file is run as a script, so there the whole name
+  has to be found: `openai.types` beside a subpackage `openai` means the installed one unless
+  the subpackage has `types`.
+- A folder without `__init__.py` counts only where the import takes something that lies in it:
+  any installed package of that name wins over such a folder, so `import datasets` beside a
+  folder of scripts called `datasets` means the installed one.
 """
 
 from __future__ import annotations
@@ -42,7 +45,14 @@ class Tree:
             return True
         for base in self._bases(file):
             place = _join(base, statement.top)
-            if self._regular(place) not in (None, file):
+            found = self._regular(place)
+            # `tracker.py` that imports `tracker` means another; a package may import itself.
+            itself = found == file and not file.endswith("__init__.py")
+            if (
+                found
+                and not itself
+                and (not self._in_package(base) or self._whole(base, statement))
+            ):
                 return True
             if place in self._folders and self._reaches_into(base, statement):
                 return True
@@ -101,10 +111,17 @@ class Tree:
             if found:
                 yield found
 
-    def _reaches_into(self, base: str, statement: Statement) -> bool:
+    def _in_package(self, folder: str) -> bool:
+        return _join(folder, "__init__") in self._modules
+
+    def _whole(self, base: str, statement: Statement) -> bool:
         place = _join(base, statement.module.replace(".", "/"))
-        if "." in statement.module and (self._regular(place) or place in self._folders):
+        return bool(self._regular(place)) or place in self._folders
+
+    def _reaches_into(self, base: str, statement: Statement) -> bool:
+        if "." in statement.module and self._whole(base, statement):
             return True
+        place = _join(base, statement.module.replace(".", "/"))
         below = (_join(place, name) for name in statement.names)
         return any(self._regular(path) or path in self._folders for path in below)
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .workbench import Workbench
 
 
+_SCRIPTS_LOOKED_AT = 12
+
+
 @dataclass(frozen=True)
 class Facts:
     """What was found before anything is decided."""
@@ -324,8 +327,18 @@ def repair(
     )
     work = Repair(bench, request, facts.manifests, wanted, torch)
     if request.source is not None:
-        work.watch({name: [f"import {name}"] for name in _own_packages(bench, facts)})
+        work.watch(_own_statements(bench, facts))
     return work.run()
+
+
+def _own_statements(bench: Workbench, facts: Facts) -> dict[str, list[str]]:
+    """What must work of the repository itself: its packages, and its console scripts' modules."""
+    found = {name: [f"import {name}"] for name in _own_packages(bench, facts)}
+    for module in sorted(set(facts.manifests.scripts.values()))[:_SCRIPTS_LOOKED_AT]:
+        package = module.split(".")[0]
+        if package in found:
+            found[package].append(f"import {module}")
+    return found
 
 
 def _own_packages(bench: Workbench, facts: Facts) -> list[str]:

@@ -44,11 +44,12 @@ def install(bench: Workbench, request: Request, *, limit_s: float | None = None)
 
 def _uv(bench: Workbench, request: Request, limit_s: float) -> Outcome:
     wanted = bench.write("requirements.in", "\n".join(request.lines()) + "\n")
-    overrides = bench.write("overrides.txt", "\n".join(request.overrides()) + "\n")
     command = [
-        bench.uv, "pip", "install", "--python", str(bench.python),
-        "--requirements", str(wanted), "--overrides", str(overrides),
+        bench.uv, "pip", "install", "--python", str(bench.python), "--requirements", str(wanted),
     ]  # fmt: skip
+    if request.overrides():
+        overrides = bench.write("overrides.txt", "\n".join(request.overrides()) + "\n")
+        command += ["--overrides", str(overrides)]
     for name in sorted(request.without_isolation):
         command += ["--no-build-isolation-package", name]
     if request.date is not None:

@@ -111,6 +111,11 @@ def needed_files(tree: SourceTree, manifests: Manifests) -> set[str]:
         if name in (f"{package}/__init__.py", f"src/{package}/__init__.py",
                     f"lib/{package}/__init__.py", f"python/{package}/__init__.py")
     ]  # fmt: skip
+    for module in manifests.scripts.values():
+        path = module.replace(".", "/")
+        starts += [f"{place}{path}{end}" for place in ("", "src/", "lib/", "python/")
+                   for end in (".py", "/__init__.py")]  # fmt: skip
+    starts = [start for start in starts if start in set(tree.files)]
     if not manifests.installable or not starts:
         return {use.file for use in tree.uses if not is_test(use.file)}
     return tree.closure(starts)

@@ -6,7 +6,7 @@ wanted but not needed: it must not cost what is needed, and what cannot be had o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = 8
 _IMPORT_LIMIT_S = 180
-_LEVELS = ("needed", "code", "lazy", "tests")
+
+Addition = tuple[Requirement, str]  #: what is asked for, and why
 
 
 @dataclass
@@ -36,6 +37,16 @@ class Remaining:
     needed: dict[str, Cause] = field(default_factory=dict)
     wanted: dict[str, Cause] = field(default_factory=dict)
     libraries: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Moved:
+    """A change of versions that has yet to show that it helps."""
+
+    modules: set[str]
+    what: list[str]
+    request: Request
+    versions: dict[str, str]
 
 
 class Repair:
@@ -57,6 +68,7 @@ class Repair:
         self._tried: set[str] = set()
         self._own: dict[str, list[str]] = {}
         self._installed: dict[str, dict[str, Any]] = {}
+        self._moved: Moved | None = None
 
     def watch(self, own: dict[str, list[str]]) -> None:
         """Statements of the repository's own that must work too, by package."""
@@ -68,11 +80,42 @@ class Repair:
         for _ in range(_ROUNDS):
             if not failed or self._bench.left_s() < 30:
                 break
-            changed = self._mend(failed)
-            if not changed:
+            before, versions = failed, self._versions()
+            self._moved = None
+            if not self._mend(failed):
                 break
-            failed = self._check(None if len(changed) > 3 else set(failed) | set(self._own))
-        return self._remaining(self._check(None) if failed else failed)
+            failed = self._recheck(before, versions)
+            if self._moved is not None and not _fewer(before, failed, self._moved.modules):
+                failed = self._undo(self._moved, before)
+        return self._remaining(failed)
+
+    def _recheck(
+        self, before: dict[str, list[Cause]], versions: dict[str, str]
+    ) -> dict[str, list[Cause]]:
+        """Look at what failed again, and at everything where something that was there moved."""
+        failed = self._check(set(before))
+        now = self._versions()
+        if any(now.get(name) != version for name, version in versions.items()):
+            rest = self._wanted.keys() - before.keys()
+            failed |= self._check(set(rest)) if rest else {}
+        return failed
+
+    def _undo(self, moved: Moved, before: dict[str, list[Cause]]) -> dict[str, list[Cause]]:
+        """Go back to the versions from before a move that helped nothing."""
+        self._bench.decide(f"going back: {', '.join(moved.what)} did not help")
+        self._request = moved.request
+        pins = [f"{name}=={version}" for name, version in moved.versions.items()
+                if self._versions().get(name) != version and name not in moved.request.held]
+        if pins:
+            self._bench.run(
+                [self._bench.uv, "pip", "install", "--python", str(self._bench.python),
+                 "--no-deps", *pins],
+                limit_s=600,
+            )  # fmt: skip
+        return self._check(set(before))
+
+    def _versions(self) -> dict[str, str]:
+        return {name: str(facts["version"]) for name, facts in self._installed.items()}
 
     # --- looking -----------------------------------------------------------------------
 
@@ -83,22 +126,29 @@ class Repair:
             for module, one in self._wanted.items()
             if only is None or module in only
         }
-        modules |= {f"{name} (its own)": statements for name, statements in self._own.items()}
-        question = {"modules": modules, "workers": 2, "limit_s": _IMPORT_LIMIT_S}
-        answers = self._bench.ask(str(self._bench.python), "imports", question, limit_s=1_200)
+        own = {f"{name} (its own)": statements for name, statements in self._own.items()}
+        modules |= own
+        answers = self._ask(modules, first=[])
         self._installed = self._bench.probe(str(self._bench.python), "installed", "-") or {}
-        if not isinstance(answers, dict):
-            return {}
-        return {
-            module: causes
-            for module, said in answers.items()
-            if (causes := [cause_of(one) for one in said if not one["ok"]])
-        }
+        failed = _failed(answers)
+        if failed.keys() & self._wanted.keys() and self._own and not failed.keys() & own.keys():
+            # Some packages prepare others when they are imported (by environment variables,
+            # say): what works after the repository's own packages works for its users.
+            again = {module: modules[module] for module in failed}
+            first = [f"import {name}" for name in self._own]
+            failed = _failed(self._ask(again, first=first))
+        return failed
+
+    def _ask(self, modules: dict[str, list[str]], first: list[str]) -> dict[str, Any]:
+        question = {
+            "modules": modules, "first": first, "workers": 2, "limit_s": _IMPORT_LIMIT_S,
+        }  # fmt: skip
+        answer = self._bench.ask(str(self._bench.python), "imports", question, limit_s=1_200)
+        return answer if isinstance(answer, dict) else {}
 
     def imports(self, module: str) -> bool:
         """Whether one module imports now."""
-        question = {"modules": {module: [f"import {module}"]}, "workers": 1, "limit_s": 120}
-        answer = self._bench.ask(str(self._bench.python), "imports", question)
+        answer = self._ask({module: [f"import {module}"]}, first=[])
         return bool(answer) and all(one["ok"] for one in answer[module])
 
     def _remaining(self, failed: dict[str, list[Cause]]) -> Remaining:
@@ -112,24 +162,36 @@ class Repair:
 
     # --- mending -----------------------------------------------------------------------
 
-    def _mend(self, failed: dict[str, list[Cause]]) -> set[str]:
-        """One round: everything that can be asked for now; the modules that it is for."""
-        changed: set[str] = set()
+    def _mend(self, failed: dict[str, list[Cause]]) -> bool:
+        """One round: everything that can be asked for now; whether there was anything."""
         if self._framework is not None and self._mend_companions(failed):
-            changed |= set(failed)
-        additions: dict[str, list[tuple[Requirement, str]]] = {level: [] for level in _LEVELS}
+            return True
+        needed: list[Addition] = []
+        wanted: list[Addition] = []
+        moving: dict[str, list[Addition]] = {}
         for module, causes in failed.items():
             one = self._wanted.get(module)
-            level = one.level if one else "needed"
             for cause in causes:
-                found = self._remedy(cause, level)
+                if cause.kind in ("name_gone", "attribute"):
+                    found = self._for_clash(cause, one)
+                    if found is not None:
+                        moving.setdefault(module, []).append(found)
+                    continue
+                found = self._remedy(cause, one.level if one else "needed")
                 if found is not None:
-                    additions[level].append(found)
-                    changed.add(module)
-        for level in ("needed", "code", "lazy", "tests"):
-            if additions[level]:
-                self._ask_for(additions[level], level)
-        return changed
+                    (needed if one is None or one.level == "needed" else wanted).append(found)
+        if needed or wanted:
+            if needed:
+                self._ask_for(needed, needed=True)
+            if wanted:
+                self._ask_for(wanted, needed=False)
+            return True
+        if moving:
+            additions = [one for found in moving.values() for one in found]
+            what = [str(one[0]) for one in additions]
+            self._moved = Moved(set(moving), what, self._request.copy(), self._versions())
+            self._ask_for(additions, needed=False)
+        return bool(moving)
 
     def _mend_companions(self, failed: dict[str, list[Cause]]) -> bool:
         assert self._framework is not None  # noqa: S101 - for the type checker
@@ -150,7 +212,7 @@ class Repair:
                 self._request.excluded.add(name)
         return bool(held)
 
-    def _remedy(self, cause: Cause, level: str) -> tuple[Requirement, str] | None:
+    def _remedy(self, cause: Cause, level: str) -> Addition | None:
         """What to ask for because of one failure, with the reason, if it is new."""
         match cause.kind:
             case "missing":
@@ -158,16 +220,12 @@ class Repair:
             case "bound":
                 why = f"an import says: {cause.sentence}"
                 return self._new(cause.requirement, why)
-            case "name_gone" | "attribute":
-                return self._for_clash(cause)
         return None
 
-    def _for_missing(self, cause: Cause, level: str) -> tuple[Requirement, str] | None:
+    def _for_missing(self, cause: Cause, level: str) -> Addition | None:
         module = cause.module.split(".")[0]
         brought_by = self._brings(module)
-        if brought_by and "." in cause.module:
-            return self._for_clash(cause)
-        if brought_by and not cause.where:
+        if brought_by and (not cause.where or "." in cause.module):
             return None
         found = plan.distribution_for(module, self._manifests)
         if found is None or (level == "lazy" and found[1] == "the name is the same"):
@@ -175,9 +233,15 @@ class Repair:
         who = self._raised_in(cause) or self._importers(module)
         return self._new(found[0], f"{who} imports {module}: {found[1]}")
 
-    def _for_clash(self, cause: Cause) -> tuple[Requirement, str] | None:
-        """A name is gone from a module that is there: a release that had it."""
+    def _for_clash(self, cause: Cause, one: Wanted | None) -> Addition | None:
+        """A name is gone from a module that is there: a release that had it.
+
+        What a single file imports and nobody declares is not worth moving others for.
+        """
         distribution = self._brings(cause.module.split(".")[0])
+        declared = {each.name for each in self._manifests.declared}
+        if one and one.level != "needed" and len(one.files) < 2 and distribution not in declared:
+            return None
         raised = self._raised_in(cause)
         if distribution is None or distribution in self._request.held:
             return None
@@ -198,7 +262,7 @@ class Repair:
             f"{cause.sentence}; {found} is the newest before {version} that has it",
         )
 
-    def _new(self, text: str, why: str) -> tuple[Requirement, str] | None:
+    def _new(self, text: str, why: str) -> Addition | None:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
@@ -228,7 +292,7 @@ class Repair:
 
     # --- asking ------------------------------------------------------------------------
 
-    def _ask_for(self, additions: list[tuple[Requirement, str]], level: str) -> None:
+    def _ask_for(self, additions: list[Addition], *, needed: bool) -> None:
         """Install additions together with all that was asked before.
 
         The newest release line of what nobody bounds is asked for, since a resolver would
@@ -236,9 +300,7 @@ class Repair:
         """
         names = [canonicalize_name(one.name) for one, _ in additions if not one.specifier]
         newest = self._newest(sorted(set(names) - self._request.held.keys()))
-        trial = replace(self._request, wishes=list(self._request.wishes),
-                        held=dict(self._request.held), excluded=set(self._request.excluded),
-                        without_isolation=set(self._request.without_isolation))
+        trial = self._request.copy()
         for requirement, why in additions:
             name = canonicalize_name(requirement.name)
             if name in newest and not requirement.specifier:
@@ -248,13 +310,13 @@ class Repair:
             else:
                 trial.add(requirement, why)
                 self._bench.decide(f"{requirement} added: {why}")
-        limit_s = None if level == "needed" else 0.4 * self._bench.left_s()
+        limit_s = None if needed else 0.4 * self._bench.left_s()
         if install(self._bench, trial, limit_s=limit_s):
-            vars(self._request).update(vars(trial))
-        elif len(additions) > 1 and level != "needed":
+            self._request = trial
+        elif len(additions) > 1 and not needed:
             self._bench.decide("together they cannot be had: trying each alone")
             for one in additions:
-                self._ask_for([one], level)
+                self._ask_for([one], needed=needed)
         else:
             self._bench.decide(f"going on without {', '.join(str(one) for one, _ in additions)}")
 
@@ -281,3 +343,18 @@ def _floor(version: str) -> str:
     except InvalidVersion:
         return version
     return str(release[0]) if release[0] else ".".join(map(str, release[:2]))
+
+
+def _fewer(before: dict[str, list[Cause]], after: dict[str, list[Cause]], of: set[str]) -> bool:
+    """Whether fewer statements of those modules fail now, and no other module's fail anew."""
+    was = sum(len(before.get(module, ())) for module in of)
+    now = sum(len(after.get(module, ())) for module in of)
+    return now < was and not after.keys() - before.keys()
+
+
+def _failed(answers: dict[str, Any]) -> dict[str, list[Cause]]:
+    return {
+        module: causes
+        for module, said in answers.items()
+        if (causes := [cause_of(one) for one in said if not one["ok"]])
+    }

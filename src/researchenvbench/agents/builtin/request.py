@@ -7,6 +7,7 @@ so that relaxing comes to an end.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,10 @@ class Request:
         self.wishes.append(Wish(requirement, why, hashes))
         self.excluded.discard(name)
         return True
+
+    def copy(self) -> Request:
+        """One that can be changed without changing this."""
+        return deepcopy(self)
 
     def names(self) -> set[str]:
         """Distributions that are asked for by name."""

@@ -27,7 +27,7 @@ def ask_torch(seed: str) -> "dict[str, Any]":
     import torch
 
     left, right = matrices(seed)
-    answer: "dict[str, Any]" = {
+    answer: dict[str, Any] = {
         "version": str(torch.__version__),
         "cuda": torch.version.cuda,
         "architectures": list(torch.cuda.get_arch_list()),
@@ -46,7 +46,7 @@ def ask_torch(seed: str) -> "dict[str, Any]":
             answer["devices"].append(
                 {
                     "name": torch.cuda.get_device_name(index),
-                    "architecture": "sm_%d%d" % (major, minor),
+                    "architecture": f"sm_{major}{minor}",
                     "product": product.cpu().tolist(),
                 }
             )
@@ -59,7 +59,7 @@ def ask_jax(seed: str) -> "dict[str, Any]":
     import jax.numpy as jnp
 
     left, right = matrices(seed)
-    answer: "dict[str, Any]" = {"version": str(jax.__version__), "devices": [], "libraries": {}}
+    answer: dict[str, Any] = {"version": str(jax.__version__), "devices": [], "libraries": {}}
     for device in jax.devices():
         if device.platform not in ("gpu", "cuda"):
             continue
@@ -76,14 +76,14 @@ def ask_tensorflow(seed: str) -> "dict[str, Any]":
 
     left, right = matrices(seed)
     build = dict(tf.sysconfig.get_build_info())
-    answer: "dict[str, Any]" = {
+    answer: dict[str, Any] = {
         "version": str(tf.__version__),
         "cuda": build.get("cuda_version"),
         "libraries": {"cudnn": build.get("cudnn_version")},
         "devices": [],
     }
     for index, device in enumerate(tf.config.list_physical_devices("GPU")):
-        with tf.device("/GPU:%d" % index):
+        with tf.device(f"/GPU:{index}"):
             product = tf.linalg.matmul(tf.constant(left), tf.constant(right))
         answer["devices"].append({"name": device.name, "product": product.numpy().tolist()})
     return answer

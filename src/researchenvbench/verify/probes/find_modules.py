@@ -97,7 +97,8 @@ def locate_with_parents(names: "list[str]") -> "dict[str, str]":
             signal.alarm(PARENT_LIMIT_S)
             for name in names:
                 try:
-                    found = importlib.util.find_spec(name) is not None
+                    importlib.import_module(name.rpartition(".")[0])
+                    found = name in sys.modules or importlib.util.find_spec(name) is not None
                 except Exception:  # noqa: BLE001  # whatever the package's own code raises
                     found = False
                 answers[name] = "module" if found else "missing"

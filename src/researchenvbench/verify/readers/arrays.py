@@ -44,7 +44,7 @@ def open_zip(path: Path) -> zipfile.ZipFile:
         head = stream.read(64)
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:
         if head.startswith(b"PK\x03\x04"):
             raise Unreadable("a zip archive that is truncated: it has no directory") from error
         raise Unreadable(f"not a zip archive; {begins_with(head)}") from error
@@ -69,9 +69,7 @@ def pieces(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
         with archive.open(name) as stream:
             while piece := stream.read(PIECE_BYTES):
                 yield piece
-    except (
-        zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError,
-    ) as error:  # fmt: skip
+    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, RuntimeError) as error:
         raise Unreadable(f"entry {name!r} is damaged: {shorten(str(error))}") from error
 
 
@@ -115,8 +113,7 @@ def _read_npy(
             start = stream.tell()
     except Unreadable:
         raise
-    except (ValueError, zipfile.BadZipFile, zlib.error, OSError, EOFError,
-            RuntimeError, NotImplementedError, RecursionError) as error:  # fmt: skip
+    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, RuntimeError) as error:
         raise Unreadable(f"entry {entry!r} is no numpy array: {shorten(str(error))}") from error
     holds = math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and size - start != holds:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: Enough for the largest pictures and documents that the readers accept.
 MEMORY_LIMIT_BYTES = 2 << 30
-#: For all files of one evidence entry, or one search.
-TIME_LIMIT_S = 120.0
+#: For all files of one evidence entry, or one search; generous, since hosts may be busy.
+TIME_LIMIT_S = 300.0
 #: Libraries that would start threads, each with memory of its own, or load plug-ins.
 _SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",

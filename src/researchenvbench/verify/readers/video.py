@@ -36,6 +36,8 @@ def _read(container: Any, wanted: Wanted) -> Found:
     if not container.streams.video:
         raise Unreadable(f"{container.format.name} without a video stream")
     stream = container.streams.video[0]
+    if stream.codec_context is None:
+        raise Unreadable("video in an encoding that is not known here")
     width, height = stream.codec_context.width, stream.codec_context.height
     if width * height > _PIXELS_LIMIT:
         raise Unreadable(f"video of {width} x {height} pixels, more than is decoded here")

@@ -35,7 +35,7 @@ class Manifests:
     setup_imports: set[str] = field(default_factory=set)
     python_bounds: list[tuple[SpecifierSet, str]] = field(default_factory=list)
     classifiers: list[str] = field(default_factory=list)
-    scripts: list[str] = field(default_factory=list)
+    scripts: dict[str, str] = field(default_factory=dict)  #: console script to its module
     readme_extras: list[str] = field(default_factory=list)
     conda_only: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)  #: indexes and wheel pages a README names

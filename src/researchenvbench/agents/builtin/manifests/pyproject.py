@@ -55,7 +55,7 @@ def _read_project(project: dict[str, Any], into: Manifests) -> None:
     classifiers = project.get("classifiers", [])
     if isinstance(classifiers, list):
         into.classifiers += [str(classifier) for classifier in classifiers]
-    into.scripts += list(_table(project, "scripts"))
+    into.scripts |= _scripts(_table(project, "scripts"))
 
 
 def _read_poetry(poetry: dict[str, Any], into: Manifests) -> None:
@@ -63,7 +63,7 @@ def _read_poetry(poetry: dict[str, Any], into: Manifests) -> None:
     classifiers = poetry.get("classifiers", [])
     if isinstance(classifiers, list):
         into.classifiers += [str(classifier) for classifier in classifiers]
-    into.scripts += list(_table(poetry, "scripts"))
+    into.scripts |= _scripts(_table(poetry, "scripts"))
     in_extras = {
         str(name): extra
         for extra, names in _table(poetry, "extras").items()
@@ -141,3 +141,7 @@ def _table(data: Any, key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+
+
+def _scripts(table: dict[str, Any]) -> dict[str, str]:
+    return {name: str(target).split(":")[0].strip() for name, target in table.items()}

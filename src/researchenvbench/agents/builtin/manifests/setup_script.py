@@ -77,7 +77,7 @@ def _read_call(
         into.classifiers += [str(classifier) for classifier in classifiers]
     points = value("entry_points")
     scripts = points.get("console_scripts", []) if isinstance(points, dict) else []
-    into.scripts += [str(line).split("=")[0].strip() for line in scripts]
+    _scripts(scripts, into)
 
 
 def _file_named_in(
@@ -206,7 +206,7 @@ def read_setup_cfg(text: str, into: Manifests) -> None:
         for extra, lines in config.items("options.extras_require"):
             _cfg_lines(lines, "extra", extra, into)
     points = config.get("options.entry_points", "console_scripts", fallback="")
-    into.scripts += [line.split("=")[0].strip() for line in points.splitlines() if "=" in line]
+    _scripts(points.splitlines(), into)
 
 
 def _cfg_lines(lines: str, kind: Kind, extra: str, into: Manifests) -> None:
@@ -238,6 +238,14 @@ def read_metadata(text: str, path: str, into: Manifests) -> None:
         found = Declared(requirement, path, kind, extra.group(1) if extra else "")
         if (found.name, found.extra) not in known:
             into.declared.append(found)
+
+
+def _scripts(lines: Any, into: Manifests) -> None:
+    """Entry points as `name = module:function`."""
+    for line in lines if isinstance(lines, list) else []:
+        name, equals, target = str(line).partition("=")
+        if equals:
+            into.scripts[name.strip()] = target.split(":")[0].strip()
 
 
 def _bound(text: Any, where: str, into: Manifests) -> None:

@@ -81,9 +81,7 @@ def interactions(positions: list[Vector], edge: float) -> tuple[float, list[Vect
         energy += 0.5 * 4 * WELL_DEPTH * (sixth**2 - sixth)
         add(arrow, 0.5 * 4 * WELL_DEPTH * (6 * sixth - 12 * sixth**2) / distance)
     volume = edge**3
-    stress = [
-        virial[i][j] / volume for i, j in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-    ]
+    stress = [virial[i][j] / volume for i, j in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))]
     return energy, [(force[0], force[1], force[2]) for force in forces], stress
 
 

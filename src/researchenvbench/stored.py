@@ -1,0 +1,89 @@
+"""How facts are kept on disk: models as JSON files, each written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_serializer
+
+from .errors import RecordError
+
+if TYPE_CHECKING:
+    from pydantic import SerializerFunctionWrapHandler
+
+
+class Stored(BaseModel):
+    """Base of what is written to disk. Unknown keys of a newer version are kept out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @model_serializer(mode="wrap", when_used="json")
+    def _as_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = _plain(handler(self))
+        return data
+
+    def save(self, path: Path) -> None:
+        """Write as JSON, atomically: a reader sees the old file or the whole new one."""
+        write_atomically(path, self.model_dump_json(indent=1, by_alias=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read from JSON.
+
+        Raises:
+            RecordError: absent, unreadable, or not such a record.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise RecordError(
+                f"{path}: not a {cls.__name__}: {where}: {first['msg']}",
+                advice="it was written by another version, or damaged; remove it to make it anew",
+            ) from error
+
+
+def _plain(value: Any) -> Any:
+    """`value` with what no UTF-8 text can hold made readable.
+
+    The name of a file may hold any byte, which may not keep a record from being written.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATE.sub(_hexadecimal, value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _hexadecimal(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    # As os.fsdecode has them: U+DC80 to U+DCFF stand for the bytes 80 to FF.
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write `text` to `path` by way of a temporary file beside it, flushed to the disk."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # mkstemp makes files for the owner alone; records are for everybody who may read.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

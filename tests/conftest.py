@@ -1,0 +1,70 @@
+"""What tests of several areas share: real little git repositories."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class GitRepository:
+    """A repository of git, made with git and with nobody's configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self("init", "--quiet", "--initial-branch=main")
+
+    def __call__(self, *arguments: str) -> str:
+        """What `git ARGUMENTS` prints."""
+        identity = {"NAME": "A", "EMAIL": "a@example.org"}
+        done = subprocess.run(
+            ["git", "-c", "protocol.file.allow=always", *arguments],
+            cwd=self.folder,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.folder.parent),
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "GIT_COMMITTER_DATE": "2025-03-04T05:06:07+02:00",
+                **{f"GIT_AUTHOR_{key}": value for key, value in identity.items()},
+                **{f"GIT_COMMITTER_{key}": value for key, value in identity.items()},
+            },
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    def write(self, files: dict[str, str]) -> None:
+        """Write files, without committing them."""
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def commit(self, files: dict[str, str] | None = None) -> str:
+        """Commit everything, `files` among it; returns the commit."""
+        self.write(files or {})
+        self("add", "--all")
+        self("commit", "--quiet", "--allow-empty", "--message=x")
+        return self("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepository:
+    """An empty repository in the folder `repo`."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed: apt-get install git")
+    return GitRepository(tmp_path / "repo")
+
+
+@pytest.fixture
+def another_repository(tmp_path: Path, repository: GitRepository) -> GitRepository:
+    """A second one, in the folder `other`."""
+    return GitRepository(tmp_path / "other")

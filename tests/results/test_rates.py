@@ -1,0 +1,136 @@
+"""Rates: what is in a denominator, what passes nothing, and that missing data is no pass."""
+
+from result_samples import FAILED_CPU, c0_details, record, result, results
+
+from researchenvbench.attempt import AttemptStatus, Audit, Level, Owner, Sizes, Verdict
+from researchenvbench.results.entries import Entry, entry_of
+from researchenvbench.results.rates import Rate, summarise
+
+
+def summary(*records):
+    (found,) = summarise([entry_of(r) for r in records])
+    return found
+
+
+def rate(found, level):
+    return next(x for x in found.levels if x.level is level)
+
+
+def test_one_of_each_kind(entries):
+    (found,) = summarise(entries, suite="sample", agent="builtin")
+    assert (found.tasks, found.attempts, found.counted) == (6, 6, 4)
+    assert (found.disqualified, found.void, found.no_record) == (1, 1, 1)
+    assert rate(found, Level.C0).rate == Rate(passed=3, applicable=4, inconclusive=0)
+    assert rate(found, Level.C1).rate == Rate(passed=1, applicable=4, inconclusive=1)
+    assert rate(found, Level.C2).rate == Rate(passed=0, applicable=2, inconclusive=1)
+    assert rate(found, Level.C3).rate == Rate(passed=0, applicable=4, inconclusive=3)
+    assert found.research_ready == Rate(passed=0, applicable=4, inconclusive=1)
+    assert found.claims.over_by_kind == {"capability": 1}
+    assert found.build_s.known == 3
+
+
+def test_disqualified_attempts_stay_in_the_denominator_and_pass_nothing():
+    good = results(C2=None, C3=None, C4=None)
+    found = summary(
+        record("a", results=good),
+        record("b", results=good, status=AttemptStatus.DISQUALIFIED),
+    )
+    assert rate(found, Level.C1).rate == Rate(passed=1, applicable=2)
+    assert found.research_ready == Rate(passed=1, applicable=2)
+    assert found.imports.attempts == 1
+
+
+def test_void_attempts_are_in_no_rate():
+    found = summary(record("a"), record("b", status=AttemptStatus.VOID))
+    assert found.void == 1
+    assert rate(found, Level.C0).rate == Rate(passed=1, applicable=1)
+
+
+def test_attempts_without_a_report_count_with_what_was_found():
+    failed = result(Level.C5, Verdict.FAILED, owner=Owner.AGENT, reason="no report")
+    found = summary(
+        record("a", status=AttemptStatus.NO_REPORT, audit=Audit(), results=results(C5=failed))
+    )
+    assert rate(found, Level.C5).rate == Rate(passed=0, applicable=1)
+    assert found.research_ready.passed == 0
+    assert (found.claims.no_report, found.claims.reports) == (1, 0)
+    assert found.claims.precision is None
+
+
+def test_a_checker_that_crashed_is_not_zero_missing():
+    crashed = result(
+        Level.C0, Verdict.INCONCLUSIVE, owner=Owner.HOST, reason="crashed", details=c0_details()
+    )
+    found = summary(record("a", results=results(C0=crashed)))
+    assert (found.imports.attempts, found.imports.total, found.imports.left_out) == (0, 0, 1)
+
+
+def test_imports_are_summed_and_the_paper_leaves_out_what_it_has_no_number_for():
+    missing = result(
+        Level.C0, Verdict.FAILED, details=c0_details(10, [("x", True), ("y", False)], 30, 1)
+    )
+    no_python = result(Level.C0, Verdict.FAILED, details=c0_details(5, [("a", True)] * 5, 9, None))
+    found = summary(
+        record("a", results=results(C0=missing)), record("b", results=results(C0=no_python))
+    )
+    assert (found.imports.missing, found.imports.total) == (7, 15)
+    assert (found.imports.missing_paper, found.imports.total_paper) == (1, 30)
+    assert (found.imports.attempts, found.imports.attempts_paper) == (2, 1)
+
+
+def test_details_that_are_no_counts_are_unknown_and_not_zero():
+    odd = result(Level.C0, details={"missing": "none"})
+    found = summary(record("a", results=results(C0=odd)))
+    assert (found.imports.attempts, found.imports.left_out) == (0, 1)
+
+
+def test_rates_without_the_unproven():
+    unproven = FAILED_CPU.model_copy(update={"verdict": Verdict.PASSED, "proven": "unproven"})
+    found = summary(record("a"), record("b", results=results(C1=unproven)))
+    assert rate(found, Level.C1).rate == Rate(passed=2, applicable=2)
+    assert rate(found, Level.C1).without_unproven == Rate(passed=1, applicable=1)
+    assert found.has_unproven
+    assert not summary(record("a")).has_unproven
+
+
+def test_a_stage_that_is_not_distributed_keeps_its_place():
+    reason = "not distributed: one process"
+    alone = result(Level.C4, Verdict.INCONCLUSIVE, owner=Owner.TASK, reason=reason)
+    found = rate(summary(record("a", results=results(C4=alone))), Level.C4)
+    assert found.rate == found.without_unproven == Rate(applicable=1, inconclusive=1)
+
+
+def test_research_ready_needs_every_applicable_level():
+    there = results(
+        C2=result(Level.C2, Verdict.NOT_APPLICABLE),
+        C3=result(Level.C3, Verdict.NOT_APPLICABLE),
+        C4=result(Level.C4, Verdict.NOT_APPLICABLE),
+    )
+    assert summary(record("a", results=there)).research_ready == Rate(passed=1, applicable=1)
+    assert summary(record("a")).research_ready == Rate(applicable=1, inconclusive=1)
+    failed = results(C1=FAILED_CPU)
+    assert summary(record("a", results=failed)).research_ready == Rate(applicable=1)
+
+
+def test_what_is_not_known_is_left_out_of_costs():
+    found = summary(record("a"), record("b", sizes=Sizes(), build=None))
+    assert (found.prefix_bytes.known, found.prefix_bytes.total) == (1, 312_000_000)
+    assert found.cost_usd.total is None
+    assert found.tokens is None
+
+
+def test_suites_and_agents_are_apart():
+    entries = [
+        entry_of(record("a", suite="one")),
+        entry_of(record("a", suite="two")),
+        entry_of(record("a", suite="two", agent="other")),
+        Entry("lost", problem="x"),
+    ]
+    found = summarise(entries, suite="two", agent="builtin")
+    assert [(s.suite, s.agent, s.attempts) for s in found] == [
+        ("one", "builtin", 1), ("two", "builtin", 2), ("two", "other", 1),
+    ]  # fmt: skip
+
+
+def test_no_attempt_gives_no_rate():
+    assert summarise([]) == []

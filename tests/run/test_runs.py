@@ -1,0 +1,218 @@
+"""A run ends with a record an attempt, redoes nothing, and survives being killed."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import SUITE, record_of
+
+
+def processes_naming(text):
+    """Ids of living processes whose command line or variables hold `text`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            said = entry.joinpath("cmdline").read_bytes() + entry.joinpath("environ").read_bytes()
+        except OSError:
+            continue
+        if text.encode() in said:
+            found.append(int(entry.name))
+    return found
+
+
+def wait_for(condition, what, limit_s=60):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {limit_s} s for {what}"
+        time.sleep(0.05)
+
+
+def events(run, name="adder--1"):
+    path = run / "attempts" / name / "events.jsonl"
+    if not path.exists():
+        return []
+    return [json.loads(line)["doing"] for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def slow_suite(suite):
+    """The entry point sleeps for a minute a step, so that it can be interrupted."""
+    task = suite / "adder" / "task.toml"
+    text = task.read_text().replace(
+        "time_limit_s = 60", 'time_limit_s = 600\nenv = { ADDER_SLEEP_S = "60" }'
+    )
+    task.write_text(text)
+    return suite
+
+
+def quick(suite):
+    task = suite / "adder" / "task.toml"
+    task.write_text(task.read_text().replace('ADDER_SLEEP_S = "60"', 'ADDER_SLEEP_S = "0"'))
+
+
+def test_gold_passes_and_the_table_says_so(reb, tmp_path):
+    done = reb("run", SUITE, "--agent", "gold", "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    record = record_of(tmp_path / "run")
+    verdicts = {level: result["verdict"] for level, result in record["results"].items()}
+    assert verdicts == {
+        "C0": "passed",
+        "C1": "passed",
+        "C2": "not_applicable",
+        "C3": "not_applicable",
+        "C4": "not_applicable",
+        "C5": "passed",
+    }
+    assert record["status"] == "ok"
+    assert record["build"]["report"]["torch_version"] is None
+    assert "adder" in done.stdout
+    assert (tmp_path / "run" / "index.html").is_file()
+
+
+def test_the_same_run_again_redoes_nothing_and_a_changed_task_does(reb, suite, tmp_path):
+    run = tmp_path / "run"
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    attempt = run / "attempts" / "adder--1"
+    before = {path: path.stat().st_mtime_ns for path in attempt.rglob("*") if path.is_file()}
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    assert before == {p: p.stat().st_mtime_ns for p in attempt.rglob("*") if p.is_file()}
+
+    task = suite / "adder" / "task.toml"
+    task.write_text(task.read_text().replace("time_limit_s = 60", "time_limit_s = 61"))
+    plan = reb("run", suite, "--agent", "gold", "--out", run, "--dry-run")
+    assert "the task has changed" in plan.stdout
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    assert (attempt / "build.json").stat().st_mtime_ns > before[attempt / "build.json"]
+    kept = list((run / "superseded").glob("adder--1-*/record.json"))
+    assert len(kept) == 1, "the record of the attempt that was made again is kept"
+
+
+def test_reverify_makes_results_anew_and_keeps_the_build(reb, tmp_path):
+    run = tmp_path / "run"
+    reb("run", SUITE, "--agent", "gold", "--out", run)
+    attempt = run / "attempts" / "adder--1"
+    built = (attempt / "build.json").stat().st_mtime_ns
+    result = (attempt / "results" / "C1.json").stat().st_mtime_ns
+    assert reb("run", SUITE, "--agent", "gold", "--out", run, "--reverify").returncode == 0
+    assert (attempt / "build.json").stat().st_mtime_ns == built
+    assert (attempt / "results" / "C1.json").stat().st_mtime_ns > result
+
+
+def test_ctrl_c_stops_the_children_and_says_how_to_go_on(reb, slow_suite, tmp_path):
+    run = tmp_path / "run"
+    process = reb.start("run", slow_suite, "--agent", "gold", "--out", run)
+    log = run / "attempts" / "adder--1" / "logs" / "cpu.log"
+    wait_for(lambda: log.exists() and "step 1" in log.read_text(), "the stage to run")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "The same command goes on from there" in said
+    assert "Traceback" not in said
+    wait_for(lambda: not processes_naming(str(run)), "the children to end")
+    assert not (run / "attempts" / "adder--1" / "record.json").exists()
+
+
+def test_kill_9_of_the_harness_loses_only_the_stage_under_way(reb, slow_suite, tmp_path):
+    run = tmp_path / "run"
+    process = reb.start("run", slow_suite, "--agent", "gold", "--out", run)
+    attempt = run / "attempts" / "adder--1"
+    log = attempt / "logs" / "cpu.log"
+    wait_for(lambda: log.exists() and "step 1" in log.read_text(), "the stage to run")
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not processes_naming(str(run)), "the orphans to end")
+    built = (attempt / "build.json").stat().st_mtime_ns
+    imports = (attempt / "results" / "C0.json").stat().st_mtime_ns
+    assert reb("report", run).returncode == 0
+
+    # Only how long a step sleeps differs; the digest would differ too, so it is set outside.
+    again = reb.start("run", slow_suite, "--agent", "gold", "--out", run)
+    wait_for(lambda: any("cpu:" in doing for doing in events(run)), "the stage to run again")
+    again.send_signal(signal.SIGINT)
+    again.communicate(timeout=60)
+    assert (attempt / "build.json").stat().st_mtime_ns == built
+    assert (attempt / "results" / "C0.json").stat().st_mtime_ns == imports
+
+
+def test_a_source_that_cannot_be_had_makes_the_attempt_void_and_is_tried_again(
+    reb, suite, tmp_path
+):
+    source = suite / "adder" / "repository"
+    away = source.rename(suite / "away")
+    run = tmp_path / "run"
+    done = reb("run", suite, "--agent", "gold", "--out", run)
+    assert done.returncode == 0, done.stderr
+    record = record_of(run)
+    assert record["status"] == "void"
+    assert {result["owner"] for result in record["results"].values()} == {"host"}
+    away.rename(source)
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    assert record_of(run)["status"] == "ok"
+
+
+def test_fail_on_gives_exit_codes_for_ci(reb, suite, tmp_path):
+    task = suite / "adder" / "task.toml"
+    task.write_text(task.read_text().replace("min = 5, max = 5", "min = 6, max = 6"))
+    run = tmp_path / "run"
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    assert reb("run", suite, "--agent", "gold", "--out", run, "--fail-on", "failed").returncode == 1
+    result = record_of(run)["results"]["C1"]
+    assert (result["verdict"], result["owner"]) == ("failed", "agent")
+    assert "result.json" in result["reason"]
+
+
+def test_json_is_json_and_quiet_is_quiet(reb, tmp_path):
+    done = reb("run", SUITE, "--agent", "gold", "--out", tmp_path / "run", "--json")
+    assert json.loads(done.stdout)["runs"]
+    again = reb("run", SUITE, "--agent", "gold", "--out", tmp_path / "run", "--quiet")
+    assert again.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "smal"], "there is no suite 'smal'"),
+        (["run", SUITE, "--only", "ader"], "did you mean 'adder'?"),
+        (["run", SUITE, "--agent", "goldd"], "there is no agent 'goldd'"),
+        (["run", SUITE, "--sandbox", "podmann"], "there is no sandbox 'podmann'"),
+        (["run", SUITE, "--agent", "script"], "recipe=FILE"),
+        (["verify", "/nowhere/at/all"], "there is no folder"),
+        (["verify", ".", "--level", "C9", "--python", "/usr/bin/python3"], "no level 'C9'"),
+        (["verify", ".", "--stage", "gpu", "--python", "/usr/bin/python3"], "no stage 'gpu'"),
+        (["verify", "."], "no interpreter to judge"),
+        (["report", "."], "not a run folder"),
+        (["verfy"], "Did you mean 'verify'?"),
+        (["tasks", "show", "adder"], "SUITE/TASK"),
+    ],
+)
+def test_wrong_usage_is_a_line_and_exit_code_2(reb, arguments, said):
+    done = reb(*arguments, VIRTUAL_ENV="", CONDA_PREFIX="")
+    assert done.returncode == 2, done.stdout
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_untrusted_agent_needs_the_word(reb, tmp_path):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('steps = [["{python}", "{repo}/install.py"]]')
+    options = ["--agent", "script", "--agent-option", f"recipe={recipe}", "--out", tmp_path / "r"]
+    refused = reb("run", SUITE, *options)
+    assert refused.returncode == 2
+    assert "--i-trust-this-agent" in refused.stderr
+    trusted = reb("run", SUITE, *options, "--i-trust-this-agent")
+    assert trusted.returncode == 0, trusted.stderr
+    assert record_of(tmp_path / "r")["results"]["C1"]["verdict"] == "passed"
+
+
+def test_a_folder_that_cannot_be_written_is_said(reb, tmp_path):
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    done = reb("run", SUITE, "--agent", "gold", "--out", occupied / "run")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr

@@ -1,0 +1,5 @@
+"""Adds."""
+
+
+def add(left, right):
+    return left + right

@@ -98,7 +98,7 @@ def build(
         task_digest=task.digest,
         source_digest=snapshot.digest,
         agent=agent.name,
-        agent_digest=agent.digest,
+        agent_digest=agent.digest(task),
         exit_code=outcome.exit_code,
         report=report,
         report_error=report_error,

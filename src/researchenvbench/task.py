@@ -33,7 +33,7 @@ Parallelism = Literal["ddp", "fsdp", "tensor", "pipeline", "device_map", "replic
 
 #: Placeholders that a command, a folder, an environment value or a pattern may hold.
 #: `{assets.NAME}` is the one more, for each asset that the stage names.
-PLACEHOLDERS = ("python", "prefix", "repo", "work", "out", "nproc", "port", "uv", "task")
+PLACEHOLDERS = ("python", "prefix", "repo", "work", "out", "nproc", "port", "task")
 #: Those that the steps of a recipe may hold.
 RECIPE_PLACEHOLDERS = ("uv", "python", "prefix", "repo", "work", "task")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_-]+)?)\}")
@@ -341,7 +341,20 @@ class Task(Model):
             by_alias=True,
             exclude={"gold", "breakages", "notes", "title", "homepage", "licence", "demo", "slow"},
         )
-        return hashlib.sha256(judged.encode()).hexdigest()
+        total = hashlib.sha256(judged.encode())
+        for path in self.driver_files():
+            total.update(path.name.encode() + path.read_bytes())
+        return total.hexdigest()
+
+    def driver_files(self) -> list[Path]:
+        """The files beside the task file that its stages name by `{task}/…`."""
+        names = {
+            text.removeprefix("{task}/")
+            for stage in self.stages.values()
+            for _, text in stage.argument_texts()
+            if text.startswith("{task}/")
+        }
+        return [path for name in sorted(names) if (path := self.folder / name).is_file()]
 
 
 class Suite(Model):
@@ -388,11 +401,3 @@ def _check_specifier(value: str) -> str:
             f"not a version specifier such as >=3.9,<3.13: {shorten(value)}"
         ) from error
     return value
-
-
-def __getattr__(name: str) -> object:
-    if name in ("load_suite", "load_task", "bundled_suites"):
-        from . import taskfile
-
-        return getattr(taskfile, name)
-    raise AttributeError(name)

@@ -58,9 +58,9 @@ def run_python(code: str) -> str:
         ("from json import nothing", "import-name", "json offers no nothing: "),
         ("import json; json.nothing", "module-attribute", "the module json has no nothing: "),
         (
-            "import ctypes; ctypes.CDLL('libGL.so.1x')",
+            "import ctypes; ctypes.CDLL('libnothing.so.1')",
             "missing-shared-object",
-            "libGL.so.1x cannot be loaded",
+            "libnothing.so.1 cannot be loaded",
         ),
         ("raise ValueError('a: b')", "python-error", "ValueError: a: b"),
         ("raise KeyError", "python-error", "KeyError: "),

@@ -53,9 +53,8 @@ class Agent(Protocol):
     #: Runs only code that this project wrote: no trust is asked of the user for it.
     built_in: bool
 
-    @property
-    def digest(self) -> str:
-        """Digest of everything in its configuration that changes what it does."""
+    def digest(self, task: Task | None) -> str:
+        """Digest of everything in its configuration that changes what it does for `task`."""
         ...
 
     def build(self, assignment: Assignment) -> AgentOutcome:

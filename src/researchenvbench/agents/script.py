@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ..errors import RebError
 from ..sandbox import Command
-from ..task import Recipe, fill
+from ..task import Recipe, Task, fill
 from . import AgentOutcome, Assignment
 from .measure import measure
 
@@ -49,10 +49,9 @@ class ScriptAgent:
             )
             raise RebError(f"{recipe}: not a recipe: {faults}") from error
 
-    @property
-    def digest(self) -> str:
+    def digest(self, task: Task | None) -> str:  # noqa: ARG002  # the same for every task
         """Digest of the recipe."""
-        return hashlib.sha256(self._recipe.model_dump_json().encode()).hexdigest()
+        return recipe_digest(self._recipe)
 
     def build(self, assignment: Assignment) -> AgentOutcome:
         """Make the environment, run the steps, measure, report."""
@@ -64,7 +63,10 @@ class GoldAgent:
 
     name = "gold"
     built_in = True
-    digest = "gold"  # the recipe is the task's; `build` names its digest in the log
+
+    def digest(self, task: Task | None) -> str:
+        """Digest of the task's recipe."""
+        return recipe_digest(task.gold if task else None)
 
     def build(self, assignment: Assignment) -> AgentOutcome:
         """Follow the gold recipe; without one there is nothing to build."""
@@ -73,6 +75,11 @@ class GoldAgent:
             assignment.say("the task has no gold recipe")
             return AgentOutcome("finished", 1, "the task has no gold recipe")
         return follow(recipe, assignment)
+
+
+def recipe_digest(recipe: Recipe | None) -> str:
+    """Digest of a recipe; of nothing where there is none."""
+    return hashlib.sha256(recipe.model_dump_json().encode() if recipe else b"").hexdigest()
 
 
 def follow(recipe: Recipe, assignment: Assignment) -> AgentOutcome:

@@ -71,7 +71,7 @@ def command(
             click.echo(line, err=True)
 
     with user_box(repo, target) as box:
-        outcome = BuiltinAgent(index_date=index_date or "").build(
+        outcome = BuiltinAgent(index_date=index_date or "commit").build(
             Assignment(
                 box=box,
                 environment=base_environment(box.layout, host, installs=True),

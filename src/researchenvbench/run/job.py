@@ -78,7 +78,7 @@ class AttemptRun:
         same = (
             done.task_digest == self.task.digest
             and done.agent == self.agent.name
-            and done.agent_digest == self.agent.digest
+            and done.agent_digest == self.agent.digest(self.task)
             and done.environment.sandbox == self.sandbox.name
         )
         return done if same else None
@@ -118,7 +118,7 @@ class AttemptRun:
                 task_digest=self.task.digest,
                 source_digest=digest,
                 agent=self.agent.name,
-                agent_digest=self.agent.digest,
+                agent_digest=self.agent.digest(self.task),
                 build_gpus=self.job.build_gpus,
                 host=host_facts(self.host),
             )

@@ -68,7 +68,7 @@ def plan_attempts(
                 attempt=number,
                 **plan.model_dump(include=set(RunPlan.model_fields) - {"suite", "schema_version"}),
             )
-            why = _unfinished(place, task, agent.name, agent.digest, plan.sandbox)
+            why = _unfinished(place, task, agent.name, agent.digest(task), plan.sandbox)
             if not why and reverify:
                 why = "verify again"
             planned.append(PlannedAttempt(task, number, place, job, done=not why, why=why))

@@ -7,12 +7,12 @@ a stage and never a build.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..agents.script import recipe_digest
 from ..attempt import Level, Verdict, now
 from ..diagnose import tail
 from ..errors import RebError
@@ -74,7 +74,7 @@ def prove_task(
     return TaskProof(
         task=task.name,
         task_digest=task.digest,
-        recipe_digest=_recipe_digest(task),
+        recipe_digest=recipe_digest(task.gold),
         date=now(),
         reb_version=__version__,
         system=record.host.system,
@@ -174,7 +174,7 @@ def _without(task: Task, problem: str) -> TaskProof:
     return TaskProof(
         task=task.name,
         task_digest=task.digest,
-        recipe_digest=_recipe_digest(task),
+        recipe_digest=recipe_digest(task.gold),
         date=now(),
         reb_version=__version__,
         system="",
@@ -182,11 +182,6 @@ def _without(task: Task, problem: str) -> TaskProof:
         build_seconds=0.0,
         problem=problem,
     )
-
-
-def _recipe_digest(task: Task) -> str:
-    text = task.gold.model_dump_json() if task.gold else ""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def problems_of(task: Task, proof: TaskProof) -> list[str]:

@@ -151,42 +151,43 @@ def take(root: Path, known: Manifest | None = None, *, contents: bool = True) ->
         contents: Without, sizes and times alone tell files apart.
     """
     began = time.monotonic()
+    before = known.entries if known else {}
     entries: dict[str, Entry] = {}
-    unread: dict[int, str] = {}  # one name of each inode whose content is to be read
+    unread: dict[str, Entry] = {}  # files whose content is not known
     digests: dict[int, str] = {}
     prefix = len(str(root)) + 1
     waiting = [str(root)]
     while waiting:
-        folder = waiting.pop()
         try:
-            with os.scandir(folder) as listing:
+            with os.scandir(waiting.pop()) as listing:
                 found = list(listing)
         except OSError:
             continue  # its own entry shows that nobody may read it, or it is too deep for a path
         for item in found:
             try:
-                entry = _look(item)
+                looks = _look(item)
             except OSError:
                 continue  # likewise, or it has just gone
-            name = item.path[prefix:]
+            kind, name = looks[0], item.path[prefix:]
+            entry = before.get(name)
+            if entry is None or entry[:6] != looks:
+                # Not as a Path, which would tidy the target up.
+                target = os.readlink(item.path) if kind == "link" else ""  # noqa: PTH115
+                entry = Entry(*looks, target)
+                if kind == "file" and contents:
+                    unread[name] = entry
+            elif kind == "file":
+                digests[entry.inode] = entry.content
             entries[name] = entry
-            if entry.kind == "folder":
+            if kind == "folder":
                 waiting.append(item.path)
-            elif entry.kind == "file" and contents:
-                before = known.entries.get(name) if known else None
-                if before is not None and _looks_same(before, entry):
-                    digests[entry.inode] = before.content
-                else:
-                    unread.setdefault(entry.inode, item.path)
-    unread = {inode: path for inode, path in unread.items() if inode not in digests}
-    sizes = {entry.inode: entry.size for entry in entries.values() if entry.inode in unread}
-    digests.update(_digest_all(unread, sizes))
-    if contents:
-        entries = {
-            name: entry._replace(content=digests[entry.inode]) if entry.kind == "file" else entry
-            for name, entry in entries.items()
-        }
-    return Manifest(entries, sum(sizes.values()), time.monotonic() - began)
+    # One name of each inode is enough.
+    first = {e.inode: (n, e.size) for n, e in unread.items() if e.inode not in digests}
+    digests.update(
+        _digest_all({inode: (f"{root}/{n}", size) for inode, (n, size) in first.items()})
+    )
+    entries.update({n: e._replace(content=digests[e.inode]) for n, e in unread.items()})
+    return Manifest(entries, sum(size for _, size in first.values()), time.monotonic() - began)
 
 
 def compare(before: Manifest, after: Manifest) -> Changes:
@@ -208,38 +209,35 @@ def compare(before: Manifest, after: Manifest) -> Changes:
     )
 
 
-def _look(item: os.DirEntry[str]) -> Entry:
+def _look(item: os.DirEntry[str]) -> tuple[str, int, int, int, int, int]:
+    """All of an entry but its content; with the inode's own time, since a content can be
+    changed and its time set back.
+    """
     status = item.stat(follow_symlinks=False)
-    kind = kind_of(status.st_mode)
-    return Entry(
-        kind=kind,
-        mode=stat.S_IMODE(status.st_mode),
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        ctime_ns=status.st_ctime_ns,
-        inode=status.st_ino,
-        # Not as a Path, which would tidy the target up.
-        content=os.readlink(item.path) if kind == "link" else "",  # noqa: PTH115
+    return (
+        kind_of(status.st_mode),
+        stat.S_IMODE(status.st_mode),
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino,
     )
 
 
-def _looks_same(before: Entry, now: Entry) -> bool:
-    # The inode's own time too: a content can be changed and its time set back.
-    return before[:6] == now[:6]
-
-
-def _digest_all(paths: dict[int, str], sizes: dict[int, int]) -> dict[int, str]:
-    """Digest files, several at a time; hashing lets other threads run."""
+def _digest_all(files: dict[int, tuple[str, int]]) -> dict[int, str]:
+    """Digest files, given as path and size, several at a time: hashing lets others run."""
     groups: list[list[int]] = [[]]
     group_bytes = 0
-    for inode in paths:
+    for inode, (_, size) in files.items():
         if group_bytes > _GROUP_BYTES or len(groups[-1]) >= _GROUP_FILES:
             groups.append([])
             group_bytes = 0
         groups[-1].append(inode)
-        group_bytes += sizes[inode]
+        group_bytes += size
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        done = pool.map(lambda group: [(inode, _digest(paths[inode])) for inode in group], groups)
+        done = pool.map(
+            lambda group: [(inode, _digest(files[inode][0])) for inode in group], groups
+        )
         return {inode: digest for group in done for inode, digest in group}
 
 

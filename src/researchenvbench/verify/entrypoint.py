@@ -222,6 +222,10 @@ def prepare(subject: Subject, stage: Stage, box: Box, gpus: Sequence[Gpu]) -> Pr
         inside = layout.tools / "assets" / source.name
         box.put(inside, source.read_bytes())
         values[f"assets.{asset}"] = str(inside)
+    values["task"] = str(layout.tools / "task")
+    for driver in task.driver_files():
+        inside = layout.tools / "task" / driver.relative_to(task.folder)
+        box.put(inside, driver.read_bytes())
     for path in subject.snapshot.tracked:
         if is_generated(path, task.generated):
             box.put(layout.repo / path, (subject.snapshot.tree / path).read_bytes())

@@ -18,9 +18,9 @@ from ..sandbox.gpu import inventory
 from ..task import StageName
 from .device import check_devices
 from .entrypoint import LEVELS, run_stage
-from .imports import import_closure
 from .integrity import compare
 from .interpreter import ask
+from .roots import static_roots
 from .static import check_imports
 
 if TYPE_CHECKING:
@@ -181,31 +181,6 @@ def static_level(
     with subject.open_box(network=network) as box:
         if before is not None:
             before(box, subject.base_environment(box.layout, network), log)
-        result = check_imports(subject, box, static_roots(subject), log)
+        result = check_imports(subject, box, static_roots(subject.task, subject.snapshot), log)
         fresh = box.freshness
     return result.model_copy(update={"seconds": time.monotonic() - started, "fresh": fresh})
-
-
-def static_roots(subject: Subject) -> list[str] | None:
-    """The files in which a missing import decides C0's verdict; None for all tracked files."""
-    task = subject.task
-    if task is None:
-        return None
-    tracked = list(subject.snapshot.tracked)
-    if task.c0.roots:
-        return [
-            path
-            for path in tracked
-            if any(
-                path == root or path.startswith(f"{root.rstrip('/')}/") for root in task.c0.roots
-            )
-        ]
-    scripts = [
-        text.removeprefix("{repo}/")
-        for stage in task.stages.values()
-        for text in stage.command
-        if text.startswith("{repo}/") and text.endswith(".py")
-    ]
-    if not scripts:
-        return None
-    return sorted(import_closure(subject.snapshot.tree, scripts))

@@ -116,7 +116,7 @@ def check(
         tracked: the paths of its tracked files.
         roots: the files and folders in which a missing module decides the verdict; None
             for all.
-        log: what the checker and the interpreter print.
+        log: what the checker and the interpreter print is added to it.
         environment: the variables of a stage's processes.
         checker: pyright and node by their paths inside the box; by default the harness's.
         why_no_python: shown where `python` is None.
@@ -127,7 +127,7 @@ def check(
         SandboxError: the box cannot be written to.
     """
     started = time.monotonic()
-    log.write_bytes(b"")
+    log.touch()
     outlines: dict[str, bytes] = {}
 
     def see(file: str, content: bytes, tree: ast.Module | str) -> None:

@@ -14,7 +14,6 @@ from . import framework as frameworks
 from . import interpreter, names, plan
 from .framework import Framework, Host
 from .install import install
-from .interpreter import Python
 from .manifests import Manifests, read_all
 from .repair import Remaining, Repair
 from .tree import SourceTree
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from .. import Assignment
+    from .interpreter import Python
     from .request import Request
     from .workbench import Workbench
 
@@ -242,8 +242,9 @@ def prepare_request(
         bench.decide("the repository is no installable package: only its requirements are")
         return request
     copy = bench.folder / "source"
-    copied = bench.run(["cp", "-a", "--reflink=auto", str(bench.layout.repo), str(copy)],
-                       limit_s=600)
+    copied = bench.run(
+        ["cp", "-a", "--reflink=auto", str(bench.layout.repo), str(copy)], limit_s=600
+    )
     request.source = copy if copied.ok else bench.layout.repo
     bench.decide("the repository is installed from a copy, so that its own tree stays as it is")
     _decide_isolation(bench, facts, request)
@@ -272,9 +273,7 @@ def _decide_isolation(bench: Workbench, facts: Facts, request: Request) -> None:
     imported = manifests.setup_imports - own - {"setuptools", "pkg_resources"}
     asked = {one.name for one in manifests.build_requires}
     undeclared = {
-        module
-        for module in imported
-        if not any(module in names.modules_of(name) for name in asked)
+        module for module in imported if not any(module in names.modules_of(name) for name in asked)
     }
     framework = asked & frameworks.FRAMEWORKS.keys() or imported & frameworks.FRAMEWORKS.keys()
     if not framework and not undeclared:
@@ -285,11 +284,17 @@ def _decide_isolation(bench: Workbench, facts: Facts, request: Request) -> None:
         else f"its setup script imports {', '.join(sorted(undeclared))} undeclared"
     )
     bench.decide(f"the repository is built without isolation: {why}")
-    wanted = [str(one.requirement) for one in manifests.build_requires
-              if one.name not in frameworks.FRAMEWORKS]
-    wanted += [brings for module in undeclared
-               if module not in frameworks.FRAMEWORKS
-               and (brings := names.known(module) or names.same_name(module))]
+    wanted = [
+        str(one.requirement)
+        for one in manifests.build_requires
+        if one.name not in frameworks.FRAMEWORKS
+    ]
+    wanted += [
+        brings
+        for module in undeclared
+        if module not in frameworks.FRAMEWORKS
+        and (brings := names.known(module) or names.same_name(module))
+    ]
     wanted += ["setuptools", "wheel"]
     if manifests.compiles and not facts.programs.get("ninja"):
         wanted.append("ninja")
@@ -316,9 +321,7 @@ def install_alone(bench: Workbench, request: Request) -> None:
 # --- mend, conclude --------------------------------------------------------------------
 
 
-def repair(
-    bench: Workbench, facts: Facts, request: Request, torch: Framework | None
-) -> Remaining:
+def repair(bench: Workbench, facts: Facts, request: Request, torch: Framework | None) -> Remaining:
     """Import what the code and the repository's packages import, and mend what fails."""
     wanted = plan.wanted_modules(facts.tree, plan.needed_files(facts.tree, facts.manifests))
     bench.decide(
@@ -343,7 +346,7 @@ def _own_statements(bench: Workbench, facts: Facts) -> dict[str, list[str]]:
 
 def _own_packages(bench: Workbench, facts: Facts) -> list[str]:
     """The modules that the installed repository brings, or should bring."""
-    installed = bench.probe(str(bench.python), "installed", "-") or {}
+    installed = bench.probe(str(bench.python), "installed") or {}
     name = canonicalize_name(facts.manifests.name)
     brought = installed.get(name, {}).get("modules", [])
     packages = facts.tree.packages()

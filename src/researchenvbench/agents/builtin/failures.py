@@ -37,8 +37,8 @@ class Cause:
 _KNOWN_BOUNDS = (
     (r"module 'numpy' has no attribute '(float|int|bool|object|complex|str|long|unicode)'",
      "numpy<1.24"),
-    (r"compiled using NumPy 1\.x cannot be run|_ARRAY_API not found|numpy\.core\.multiarray failed"
-     r"|was removed in the NumPy 2\.0 release|numpy\.dtype size changed", "numpy<2"),
+    ((r"compiled using NumPy 1\.x cannot be run|_ARRAY_API not found|numpy\.core\.multiarray failed"
+     r"|was removed in the NumPy 2\.0 release|numpy\.dtype size changed"), "numpy<2"),
     (r"Descriptors cannot (not )?be created directly", "protobuf<3.21"),
     (r"No module named 'pkg_resources'", "setuptools<81"),
     (r"No module named 'distutils", "setuptools"),
@@ -62,7 +62,9 @@ def cause_of(answer: Mapping[str, Any]) -> Cause:
     missing = re.search(r"No module named '?([\w.]+)'?", text)
     if answer.get("kind") == "ModuleNotFoundError" and missing:
         return Cause("missing", module=missing[1], where=where, text=text)
-    gone = re.search(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'", text)
+    gone = re.search(
+        r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'", text
+    )
     if gone:
         return Cause("name_gone", module=gone[2], name=gone[1], where=where, text=text)
     library = re.search(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file", text)
@@ -71,7 +73,9 @@ def cause_of(answer: Mapping[str, Any]) -> Cause:
     attribute = re.search(r"module '([\w.]+)' has no attribute '(\w+)'", text)
     if attribute:
         return Cause("attribute", module=attribute[1], name=attribute[2], where=where, text=text)
-    optional = re.search(r"(?:pip install|install it with|please install)\s+[`'\"]?(?:-U )?([A-Za-z][\w.-]+)", text)
+    optional = re.search(
+        r"(?:pip install|install it with|please install)\s+[`'\"]?(?:-U )?([A-Za-z][\w.-]+)", text
+    )
     if answer.get("kind") in ("ImportError", "RuntimeError") and optional:
         return Cause("missing", module=optional[1], where=where, text=text)
     return Cause("unknown", where=where, text=f"{answer.get('kind')}: {text}")

@@ -185,7 +185,7 @@ def _install(bench: Workbench, specifier: str, options: list[str]) -> bool:
 
 
 def _installed(bench: Workbench, *, cpu: bool) -> Framework | None:
-    listed = bench.probe(str(bench.python), "installed", "-")
+    listed = bench.probe(str(bench.python), "installed")
     if not isinstance(listed, dict) or "torch" not in listed:
         return None
     version = str(listed["torch"]["version"])
@@ -207,15 +207,17 @@ def follow_torch(
     """
     held: dict[str, str] = {}
     for name in COMPANIONS:
-        if name not in installed or not framework.cpu or imports(name):
+        if name not in installed or not framework.cpu:
             continue
         version = Version(str(installed[name]["version"]))
+        if version.local == "cpu" or imports(name):
+            continue
         bench.decide(f"{name} {version} is no CPU build and does not import beside torch's")
         bounds = ["<0.17"] if name == "torchvision" else []
         bounds += [f"<{version.major}.{minor}" for minor in range(version.minor, 0, -1)][:6]
         for bound in bounds:
             if _install(bench, f"{name}{bound}", ["--no-deps"]) and imports(name):
-                now = bench.probe(str(bench.python), "installed", "-") or {}
+                now = bench.probe(str(bench.python), "installed") or {}
                 held[name] = str(now[name]["version"])
                 bench.decide(
                     f"{name} {held[name]} in its place (--no-deps): it imports, but its "

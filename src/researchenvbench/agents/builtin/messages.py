@@ -141,10 +141,16 @@ def _bounds(flat: str) -> list[Suggestion]:
     derivation = flat.partition("No solution found")[2]
     if not derivation:
         pip = re.search(rf"No matching distribution found for {_NAME}[<>=!~]", flat)
-        return [*found, Suggestion("drop_bound", canonicalize_name(pip[1]), pip[0])] if pip else found
+        return (
+            [*found, Suggestion("drop_bound", canonicalize_name(pip[1]), pip[0])] if pip else found
+        )
     required = re.findall(rf"you require {_NAME}(?:\[[^\]]*\])?[<>=!~]\S*", derivation)
-    required += re.findall(rf" and {_NAME}(?:\[[^\]]*\])?[<>=!~]\S*, we can conclude that your", derivation)
-    absent = re.findall(rf"there (?:is|are) no versions? of {_NAME}(?:\[[^\]]*\])?[<>=!~]", derivation)
+    required += re.findall(
+        rf" and {_NAME}(?:\[[^\]]*\])?[<>=!~]\S*, we can conclude that your", derivation
+    )
+    absent = re.findall(
+        rf"there (?:is|are) no versions? of {_NAME}(?:\[[^\]]*\])?[<>=!~]", derivation
+    )
     depends = re.findall(rf"depends on {_NAME}(?:\[[^\]]*\])?[<>=!~]", derivation)
     for name in dict.fromkeys([*absent, *required, *depends]):
         found.append(Suggestion("drop_bound", canonicalize_name(name), derivation[:300]))

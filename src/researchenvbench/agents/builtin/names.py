@@ -10,22 +10,6 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-#: Names that people give to modules of their own. A distribution of such a name on an index
-#: is somebody else's, so none is installed by that name alone.
-_COMMON_WORDS = frozenset(
-    "agent agents algorithm algorithms api app args base bin callbacks cli cmd code common conf "
-    "config configs constants core data dataloader dataset datasets_utils demo engine env envs "
-    "eval evaluate evaluation evaluator example examples experiment experiments feature features "
-    "func functions general global helper helpers infer inference init input io job layers lib "
-    "libs loader local log logger logging_utils loss losses main metric metrics misc model "
-    "modeling models module modules my net nets network networks nn ops opt optim optimizer "
-    "options output paths plot plots policy preprocess process processing project resources "
-    "runner runners sample samplers schedule scheduler script scripts server service settings "
-    "setup src stopwatch task tasks temp template test tests tmp tool tools train trainer "
-    "trainers training tuner types util utilities utility utils version vis visualize worker "
-    "workers".split()
-)
-
 
 @cache
 def _data() -> dict[str, dict[str, Any]]:
@@ -34,7 +18,9 @@ def _data() -> dict[str, dict[str, Any]]:
 
 
 def _table() -> dict[str, str]:
-    return _data()["names"]
+    """Names of modules and of the distributions that bring them."""
+    table: dict[str, str] = _data()["names"]
+    return table
 
 
 def known(module: str) -> str | None:
@@ -44,7 +30,7 @@ def known(module: str) -> str | None:
 
 def same_name(module: str) -> str | None:
     """The distribution of the same name, where it is safe to try it."""
-    if len(module) < 3 or module.lower() in _COMMON_WORDS or not module.isascii():
+    if len(module) < 3 or module.lower() in _data()["common"]["words"] or not module.isascii():
         return None
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", module):
         return None

@@ -42,7 +42,11 @@ def first_request(
         )
     kinds = ("file", "conda") if installs_itself else ("package", "file", "conda")
     for one in manifests.of(*kinds):
-        if one.name not in _EVERYBODYS and id(one) not in left_out and not _is_itself(one, manifests):
+        if (
+            one.name not in _EVERYBODYS
+            and id(one) not in left_out
+            and not _is_itself(one, manifests)
+        ):
             request.add(one.requirement, one.where, one.hashes)
     by_file: dict[str, int] = {}
     for wish in request.wishes:
@@ -128,9 +132,11 @@ def distribution_for(module: str, manifests: Manifests) -> tuple[str, str] | Non
     a distribution of the same name.
     """
     for one in manifests.declared:
-        if one.kind != "build" and module in names.modules_of(one.requirement.name):
-            if not one.requirement.url or one.kind != "readme":
-                return str(one.requirement), one.where
+        unreachable = one.kind == "readme" and one.requirement.url
+        if one.kind == "build" or unreachable:
+            continue
+        if module in names.modules_of(one.requirement.name):
+            return str(one.requirement), one.where
     brings = names.known(module)
     if brings is not None:
         return (brings, "generally known") if brings else None
@@ -144,4 +150,12 @@ def named_extras(manifests: Manifests) -> list[Declared]:
     return [one for one in manifests.of("extra") if one.extra in named]
 
 
-__all__ = ["Wanted", "distribution_for", "first_request", "named_extras", "needed_files", "requirement_of", "wanted_modules"]
+__all__ = [
+    "Wanted",
+    "distribution_for",
+    "first_request",
+    "named_extras",
+    "needed_files",
+    "requirement_of",
+    "wanted_modules",
+]

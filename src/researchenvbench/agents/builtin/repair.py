@@ -76,6 +76,7 @@ class Repair:
 
     def run(self) -> Remaining:
         """Mend until all imports work or nothing new can be tried."""
+        self._mend_companions()
         failed = self._check(None)
         for _ in range(_ROUNDS):
             if not failed or self._bench.left_s() < 30:
@@ -84,6 +85,7 @@ class Repair:
             self._moved = None
             if not self._mend(failed):
                 break
+            self._mend_companions()
             failed = self._recheck(before, versions)
             if self._moved is not None and not _fewer(before, failed, self._moved.modules):
                 failed = self._undo(self._moved, before)
@@ -104,8 +106,11 @@ class Repair:
         """Go back to the versions from before a move that helped nothing."""
         self._bench.decide(f"going back: {', '.join(moved.what)} did not help")
         self._request = moved.request
-        pins = [f"{name}=={version}" for name, version in moved.versions.items()
-                if self._versions().get(name) != version and name not in moved.request.held]
+        pins = [
+            f"{name}=={version}"
+            for name, version in moved.versions.items()
+            if self._versions().get(name) != version and name not in moved.request.held
+        ]
         if pins:
             self._bench.run(
                 [self._bench.uv, "pip", "install", "--python", str(self._bench.python),
@@ -129,7 +134,7 @@ class Repair:
         own = {f"{name} (its own)": statements for name, statements in self._own.items()}
         modules |= own
         answers = self._ask(modules, first=[])
-        self._installed = self._bench.probe(str(self._bench.python), "installed", "-") or {}
+        self._installed = self._bench.probe(str(self._bench.python), "installed") or {}
         failed = _failed(answers)
         if failed.keys() & self._wanted.keys() and self._own and not failed.keys() & own.keys():
             # Some packages prepare others when they are imported (by environment variables,
@@ -140,9 +145,7 @@ class Repair:
         return failed
 
     def _ask(self, modules: dict[str, list[str]], first: list[str]) -> dict[str, Any]:
-        question = {
-            "modules": modules, "first": first, "workers": 2, "limit_s": _IMPORT_LIMIT_S,
-        }  # fmt: skip
+        question = {"modules": modules, "first": first, "limit_s": _IMPORT_LIMIT_S}
         answer = self._bench.ask(str(self._bench.python), "imports", question, limit_s=1_200)
         return answer if isinstance(answer, dict) else {}
 
@@ -164,8 +167,6 @@ class Repair:
 
     def _mend(self, failed: dict[str, list[Cause]]) -> bool:
         """One round: everything that can be asked for now; whether there was anything."""
-        if self._framework is not None and self._mend_companions(failed):
-            return True
         needed: list[Addition] = []
         wanted: list[Addition] = []
         moving: dict[str, list[Addition]] = {}
@@ -193,24 +194,20 @@ class Repair:
             self._ask_for(additions, needed=False)
         return bool(moving)
 
-    def _mend_companions(self, failed: dict[str, list[Cause]]) -> bool:
-        assert self._framework is not None  # noqa: S101 - for the type checker
-        here = set(COMPANIONS) & self._installed.keys() - self._request.held.keys()
-        suspects = any(
-            any(name in cause.text + cause.where for name in here) or cause.kind == "unknown"
-            for causes in failed.values()
-            for cause in causes
-        )
-        if not here or not suspects or "companions" in self._tried:
-            return False
-        self._tried.add("companions")
-        held = follow_torch(self._bench, self._framework, self._installed, self.imports)
+    def _mend_companions(self) -> None:
+        """Versions of what belongs to one build of torch that import beside this one."""
+        self._installed = self._bench.probe(str(self._bench.python), "installed") or {}
+        suspects = {name for name in COMPANIONS if name in self._installed}
+        suspects -= self._request.held.keys() | self._request.excluded
+        if self._framework is None or not suspects:
+            return
+        here = {name: self._installed[name] for name in suspects}
+        held = follow_torch(self._bench, self._framework, here, self.imports)
         for name, version in held.items():
             if version:
                 self._request.held[name] = f"{name}=={version}"
             else:
                 self._request.excluded.add(name)
-        return bool(held)
 
     def _remedy(self, cause: Cause, level: str) -> Addition | None:
         """What to ask for because of one failure, with the reason, if it is new."""

@@ -128,7 +128,7 @@ class Request:
         return f"bound of {name} dropped: {', '.join(dropped)}" if dropped else None
 
     def _leave_out(self, name: str) -> str | None:
-        if name in self.excluded or name in self.held and self.held[name] != name:
+        if name in self.excluded or (name in self.held and self.held[name] != name):
             return None
         self.excluded.add(name)
         self.held.pop(name, None)

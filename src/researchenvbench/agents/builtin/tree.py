@@ -16,14 +16,51 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_TEST = re.compile(r"(^|/)(tests?|testing|docs?|benchmarks?|ci|\.github)/|(^|/)(test_[^/]*|[^/]*_test|conftest|noxfile|tasks)\.py$")
+_TEST = re.compile(
+    r"(^|/)(tests?|testing|docs?|benchmarks?|ci|\.github)/|(^|/)(test_[^/]*|[^/]*_test|conftest|noxfile|tasks)\.py$"
+)
 _BUILD = re.compile(r"^(setup|versioneer|_version|fabfile|conf)\.py$")
 #: Modules of older standard libraries: their absence is Python's doing, not the environment's.
 _ONCE_STANDARD = frozenset(
-    "asynchat asyncore cgi cgitb crypt distutils imp imghdr nntplib pipes smtpd sndhdr spwd "
-    "telnetlib uu xdrlib audioop aifc chunk mailcap msilib nis ossaudiodev sunau "
-    "urllib2 urlparse ConfigParser StringIO cPickle Queue Tkinter commands __builtin__ "
-    "HTMLParser httplib cookielib itertools_recipes".split()
+    [
+        "asynchat",
+        "asyncore",
+        "cgi",
+        "cgitb",
+        "crypt",
+        "distutils",
+        "imp",
+        "imghdr",
+        "nntplib",
+        "pipes",
+        "smtpd",
+        "sndhdr",
+        "spwd",
+        "telnetlib",
+        "uu",
+        "xdrlib",
+        "audioop",
+        "aifc",
+        "chunk",
+        "mailcap",
+        "msilib",
+        "nis",
+        "ossaudiodev",
+        "sunau",
+        "urllib2",
+        "urlparse",
+        "ConfigParser",
+        "StringIO",
+        "cPickle",
+        "Queue",
+        "Tkinter",
+        "commands",
+        "__builtin__",
+        "HTMLParser",
+        "httplib",
+        "cookielib",
+        "itertools_recipes",
+    ]
 )
 
 
@@ -54,9 +91,7 @@ class SourceTree:
             for file, imports in survey["python"].items()
             for statement, module, how in imports
         ]
-        return cls(
-            tuple(survey["files"]), survey["manifests"], tuple(uses), survey["unreadable"]
-        )
+        return cls(tuple(survey["files"]), survey["manifests"], tuple(uses), survey["unreadable"])
 
     @cached_property
     def _python_files(self) -> frozenset[str]:
@@ -77,8 +112,9 @@ class SourceTree:
     @cached_property
     def _roots(self) -> set[str]:
         """Names at the top of the tree, under src/, and in folders that are no packages."""
-        packages = {posixpath.dirname(name) for name in self._python_files
-                    if name.endswith("/__init__.py")}
+        packages = {
+            posixpath.dirname(name) for name in self._python_files if name.endswith("/__init__.py")
+        }
         names: set[str] = set()
         for folder, inside in self._importable_in.items():
             if folder not in packages:
@@ -96,8 +132,10 @@ class SourceTree:
         return [
             use
             for use in self.uses
-            if use.module not in standard and not use.module.startswith("_")
-            and not _BUILD.match(use.file) and not self.is_own(use)
+            if use.module not in standard
+            and not use.module.startswith("_")
+            and not _BUILD.match(use.file)
+            and not self.is_own(use)
         ]
 
     def packages(self) -> list[str]:

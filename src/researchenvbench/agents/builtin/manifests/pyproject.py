@@ -88,9 +88,7 @@ def _read_poetry(poetry: dict[str, Any], into: Manifests) -> None:
             _add_poetry(name, value, "developer", "", f"tool.poetry.group.{group}", into)
 
 
-def _add_poetry(
-    name: str, value: Any, kind: Kind, extra: str, where: str, into: Manifests
-) -> None:
+def _add_poetry(name: str, value: Any, kind: Kind, extra: str, where: str, into: Manifests) -> None:
     if isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, dict) and "git" in value:
@@ -139,8 +137,6 @@ def _list(
 def _table(data: Any, key: str) -> dict[str, Any]:
     value = data.get(key) if isinstance(data, dict) else None
     return value if isinstance(value, dict) else {}
-
-
 
 
 def _scripts(table: dict[str, Any]) -> dict[str, str]:

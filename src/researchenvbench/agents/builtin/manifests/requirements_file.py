@@ -61,7 +61,7 @@ def read(
             else:
                 faults.append(f"{where} includes {other}, which is not there")
             continue
-        if line.startswith("-") or line in (".", "./") or line.startswith(("./", "../", ".[")):
+        if line == "." or line.startswith(("-", "./", "../", ".[")):
             continue
         requirement = parse(line)
         if requirement is None:

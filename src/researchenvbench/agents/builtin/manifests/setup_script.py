@@ -232,8 +232,15 @@ def read_metadata(text: str, path: str, into: Manifests) -> None:
             continue
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
         if extra:
-            requirement = parse(re.sub(r"\s*(and\s+)?extra\s*==\s*['\"][^'\"]+['\"]", "", line)
-                                .strip().rstrip(";").strip()) or requirement
+            requirement = (
+                parse(
+                    re.sub(r"\s*(and\s+)?extra\s*==\s*['\"][^'\"]+['\"]", "", line)
+                    .strip()
+                    .rstrip(";")
+                    .strip()
+                )
+                or requirement
+            )
         kind: Kind = "extra" if extra else "package"
         found = Declared(requirement, path, kind, extra.group(1) if extra else "")
         if (found.name, found.extra) not in known:

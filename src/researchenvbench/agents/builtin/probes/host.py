@@ -5,71 +5,80 @@ Usage: host.py QUESTION ANSWER, where QUESTION is a JSON file with `candidates` 
 interpreters) and `find_links` (what pip and uv are told to look through).
 """
 
+from __future__ import annotations
+
 import ctypes
-import glob
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 ABOUT = (
     "import json, os, sys, sysconfig, importlib.util as u; print(json.dumps({"
-    "'version': '%d.%d.%d' % sys.version_info[:3], 'base': sys.base_prefix,"
+    "'version': '%d.%d.%d' % sys.version_info[:3],"
     "'final': sys.version_info[3] == 'final', 'implementation': sys.implementation.name,"
     "'venv': all(u.find_spec(m) for m in ('venv', 'ssl', 'zlib', 'ctypes')),"
     "'headers': os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h'))}))"
 )
+PROGRAMS = ("nvcc", "cc", "gcc", "c++", "g++", "git", "ninja", "cmake", "conda")
 
 
-def candidates(given):
-    """Interpreters by path: those given, those on PATH, and those beside pyenv's shims."""
-    found = list(given)
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
-        if folder.rstrip("/").endswith("shims"):
-            root = os.path.dirname(folder.rstrip("/"))
-            found += sorted(glob.glob(os.path.join(root, "versions", "*", "bin", "python3")))
-        else:
-            found += sorted(path for path in glob.glob(os.path.join(folder, "python3*"))
-                            if re.search(r"/python3(\.\d+)?$", path))
-    for path in given:
-        beside = re.match(r"(.*/versions)/[^/]+/bin/[^/]+$", path)
-        if beside:
-            found += sorted(glob.glob(os.path.join(beside.group(1), "*", "bin", "python3")))
+def candidates(given: list[str]) -> list[Path]:
+    """Interpreters by path: those given, those on PATH, and those that pyenv holds."""
+    found = [Path(path) for path in given]
+    versions = [path.parent.parent.parent for path in found]
+    for name in os.environ.get("PATH", "").split(os.pathsep):
+        folder = Path(name)
+        if folder.name == "shims":
+            versions.append(folder.parent / "versions")
+        elif name:
+            found += [
+                path for path in sorted(folder.glob("python3*"))
+                if re.fullmatch(r"python3(\.\d+)?", path.name)
+            ]  # fmt: skip
+    for folder in versions:
+        if folder.name == "versions":
+            found += sorted(folder.glob("*/bin/python3"))
     return found
 
 
-def interpreters(given):
+def interpreters(given: list[str]) -> list[dict[str, object]]:
     """What each distinct interpreter says of itself."""
     seen, answers = set(), []
     for path in candidates(given):
-        real = os.path.realpath(path)
+        real = path.resolve()
         if real in seen or not os.access(path, os.X_OK):
             continue
         seen.add(real)
         try:
-            answer = subprocess.run([path, "-I", "-c", ABOUT], stdout=subprocess.PIPE,
-                                    stderr=subprocess.DEVNULL, timeout=20, check=True)
+            answer = subprocess.run(
+                [str(path), "-I", "-c", ABOUT],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=20,
+                check=True,
+            )
             about = json.loads(answer.stdout.decode())
         except (OSError, ValueError, subprocess.SubprocessError):
             continue
-        about["path"] = path
-        answers.append(about)
+        answers.append({**about, "path": str(path)})
     return answers
 
 
-def wheels(places):
+def wheels(places: list[str]) -> list[str]:
     """File names of the wheels in the folders among `places`."""
-    found = []
+    found: list[str] = []
     for place in places:
-        folder = place[len("file://"):] if place.startswith("file://") else place
-        if os.path.isdir(folder):
-            found += sorted(name for name in os.listdir(folder) if name.endswith(".whl"))
+        folder = Path(place[len("file://") :] if place.startswith("file://") else place)
+        if folder.is_dir():
+            found += sorted(path.name for path in folder.glob("*.whl"))
     return found
 
 
-def gpus():
+def gpus() -> dict[str, object]:
     """Devices and the newest CUDA that the driver supports, asked of the driver itself."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -79,21 +88,20 @@ def gpus():
     if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
         return {"count": 0, "cuda": None}
     cuda.cuDriverGetVersion(ctypes.byref(version))
-    return {"count": count.value,
-            "cuda": "%d.%d" % (version.value // 1000, version.value % 1000 // 10)}
+    major, minor = version.value // 1000, version.value % 1000 // 10
+    return {"count": count.value, "cuda": f"{major}.{minor}"}
 
 
-def main(question, answer):
-    with open(question, encoding="utf-8") as stream:
-        asked = json.load(stream)
-    with open(answer, "w", encoding="utf-8") as stream:
-        json.dump({
-            "interpreters": interpreters(asked["candidates"]),
-            "programs": {name: shutil.which(name) for name in
-                         ("nvcc", "cc", "gcc", "c++", "g++", "git", "ninja", "cmake", "conda")},
-            "wheels": wheels(asked["find_links"]),
-            "gpus": gpus(),
-        }, stream)
+def main(question: str, answer: str) -> None:
+    """Answer all at once."""
+    asked = json.loads(Path(question).read_text(encoding="utf-8"))
+    said = {
+        "interpreters": interpreters(asked["candidates"]),
+        "programs": {name: shutil.which(name) for name in PROGRAMS},
+        "wheels": wheels(asked["find_links"]),
+        "gpus": gpus(),
+    }
+    Path(answer).write_text(json.dumps(said), encoding="utf-8")
 
 
 main(sys.argv[1], sys.argv[2])

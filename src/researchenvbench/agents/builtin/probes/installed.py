@@ -1,28 +1,34 @@
 """Runs in the environment that is built: what is installed, and which modules each brings.
 
 Written for Python 3.8 and newer. It imports nothing that is installed.
-Usage: installed.py QUESTION ANSWER; QUESTION is ignored.
+Usage: installed.py ANSWER
 """
+
+from __future__ import annotations
 
 import importlib.metadata
 import json
 import re
 import sys
+from pathlib import Path
 
 
-def modules(distribution):
+def modules(distribution: importlib.metadata.Distribution) -> list[str]:
     """Top-level modules of a distribution, by its list of files."""
     names = set()
     for path in distribution.files or ():
         parts = path.parts
-        if len(parts) > 1 and parts[0].isidentifier() and parts[-1].endswith((".py", ".so")):
-            names.add(parts[0])
-        elif len(parts) == 1 and parts[0].endswith((".py", ".so")):
+        if not parts[-1].endswith((".py", ".so")):
+            continue
+        if len(parts) == 1:
             names.add(parts[0].split(".")[0])
+        elif parts[0].isidentifier():
+            names.add(parts[0])
     return sorted(names)
 
 
-def main(answer):
+def main(answer: str) -> None:
+    """Answer for every distribution, by its normalised name."""
     found = {}
     for distribution in importlib.metadata.distributions():
         name = distribution.metadata["Name"]
@@ -30,12 +36,8 @@ def main(answer):
             found[re.sub(r"[-_.]+", "-", name).lower()] = {
                 "version": distribution.version,
                 "modules": modules(distribution),
-                "requires": distribution.requires or [],
-                "scripts": sorted(point.name for point in distribution.entry_points
-                                  if point.group == "console_scripts"),
             }
-    with open(answer, "w", encoding="utf-8") as stream:
-        json.dump(found, stream)
+    Path(answer).write_text(json.dumps(found), encoding="utf-8")
 
 
-main(sys.argv[2])
+main(sys.argv[1])

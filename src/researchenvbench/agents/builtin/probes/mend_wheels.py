@@ -5,82 +5,86 @@ The wheel's RECORD is made anew. Written for Python 3.8 and newer; needs pip's p
 Usage: mend_wheels.py FOLDER ANSWER
 """
 
+from __future__ import annotations
+
 import base64
-import glob
 import hashlib
 import json
-import os
 import re
 import sys
 import zipfile
+from pathlib import Path
 
 from pip._vendor.packaging.requirements import InvalidRequirement, Requirement
-from pip._vendor.packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pip._vendor.packaging.specifiers import InvalidSpecifier
 from pip._vendor.packaging.version import InvalidVersion, Version
 
 
-def legal(text):
-    """Whether every version in a requirement is one of PEP 440."""
+def legal(text: str) -> bool:
+    """Whether a requirement is one of PEP 508 and every version in it one of PEP 440."""
     try:
-        requirement = Requirement(text)
-        for one in SpecifierSet(str(requirement.specifier)):
+        for one in Requirement(text).specifier:
             if one.operator != "===":
-                Version(one.version[:-2] if one.version.endswith(".*") else one.version)
+                prefix = one.operator in ("==", "!=") and one.version.endswith(".*")
+                Version(one.version[:-2] if prefix else one.version)
     except (InvalidRequirement, InvalidSpecifier, InvalidVersion):
         return False
     return True
 
 
-def mended(text):
+def mended(text: str) -> str:
     """A legal requirement in place of one that is not."""
     if legal(text):
         return text
-    dotted = re.sub(r"(\d)\.(?=\s*[,);]|\s*$)", r"\1", text)
-    dotted = re.sub(r"([<>])\s*([\d.]+)\.\*", r"\1\2", re.sub(r"([<>]=)\s*([\d.]+)\.\*", r"\1\2", dotted))
-    if legal(dotted):
-        return dotted
+    meant = re.sub(r"(\d)\.(?=\s*[,);]|\s*$)", r"\1", text)
+    meant = re.sub(r"([<>]=?)\s*([\d.]+)\.\*", r"\1\2", meant)
+    if legal(meant):
+        return meant
     name, _, marker = text.partition(";")
     bare = re.match(r"\s*[A-Za-z0-9._-]+(\s*\[[^\]]*\])?", name)
-    return bare.group(0).strip() + (";" + marker if marker else "")
+    kept = bare.group(0).strip() if bare else name
+    return f"{kept};{marker}" if marker else kept
 
 
-def mend(path, said):
+def mend(path: Path) -> list[str]:
+    """Make the metadata of a wheel legal; what was changed."""
+    said = []
     with zipfile.ZipFile(path) as wheel:
-        entries = {info.filename: wheel.read(info) for info in wheel.infolist()}
-        modes = {info.filename: info.external_attr for info in wheel.infolist()}
+        infos = wheel.infolist()
+        entries = {info.filename: wheel.read(info) for info in infos}
     metadata = next(name for name in entries if name.endswith(".dist-info/METADATA"))
     lines = []
     for line in entries[metadata].decode("utf-8", "replace").split("\n"):
-        if line.startswith("Requires-Dist:"):
-            old = line.partition(":")[2].strip()
-            new = mended(old)
-            if new != old:
-                said.append("%s: %s -> %s" % (os.path.basename(path), old, new))
-                line = "Requires-Dist: " + new
-        lines.append(line)
+        old = line.partition(":")[2].strip()
+        if line.startswith("Requires-Dist:") and mended(old) != old:
+            said.append(f"{path.name}: {old} -> {mended(old)}")
+            lines.append(f"Requires-Dist: {mended(old)}")
+        else:
+            lines.append(line)
+    if not said:
+        return said
     entries[metadata] = "\n".join(lines).encode()
     record = metadata.replace("METADATA", "RECORD")
     rows = []
     for name, data in entries.items():
         if name != record:
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
-            rows.append("%s,sha256=%s,%d" % (name, digest.decode(), len(data)))
-    entries[record] = ("\n".join([*rows, record + ",,"]) + "\n").encode()
-    with zipfile.ZipFile(path + ".new", "w", zipfile.ZIP_DEFLATED) as wheel:
-        for name, data in entries.items():
-            info = zipfile.ZipInfo(name)
-            info.external_attr = modes[name]
+            rows.append(f"{name},sha256={digest.decode()},{len(data)}")
+    entries[record] = ("\n".join([*rows, f"{record},,"]) + "\n").encode()
+    mended_path = path.with_suffix(".mended")
+    with zipfile.ZipFile(mended_path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for info in infos:
             info.compress_type = zipfile.ZIP_DEFLATED
-            wheel.writestr(info, data)
-    os.replace(path + ".new", path)
+            wheel.writestr(info, entries[info.filename])
+    mended_path.replace(path)
+    return said
 
 
-def main(folder, answer):
-    said = []
-    for path in sorted(glob.glob(os.path.join(folder, "*.whl"))):
-        mend(path, said)
-    with open(answer, "w", encoding="utf-8") as stream:
-        json.dump(said, stream)
+def main(folder: str, answer: str) -> None:
+    """Mend all wheels of a folder."""
+    said = [line for path in sorted(Path(folder).glob("*.whl")) for line in mend(path)]
+    Path(answer).write_text(json.dumps(said), encoding="utf-8")
 
 
-main(sys.argv[1], sys.argv[2])
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

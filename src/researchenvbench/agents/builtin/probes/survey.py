@@ -4,140 +4,143 @@ Written for Python 3.8 and newer, with the standard library alone, since whateve
 box has runs it. It executes nothing of the repository. Usage: survey.py REPO ANSWER
 """
 
+from __future__ import annotations
+
 import ast
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 SKIPPED_FOLDERS = {
     ".git", ".venv", "venv", "env", "build", "dist", "node_modules", "__pycache__",
     ".tox", ".nox", ".eggs", ".mypy_cache", ".pytest_cache", ".ruff_cache",
-}
+}  # fmt: skip
 MANIFEST = re.compile(
-    r"^(pyproject\.toml|setup\.py|setup\.cfg|PKG-INFO|\.python-version|runtime\.txt"
-    r"|[^/]*requirements[^/]*\.(txt|in|pip)|requirements/[^/]+\.(txt|in)|constraints[^/]*\.txt"
-    r"|[^/]*environment[^/]*\.ya?ml|[^/]*conda[^/]*\.ya?ml|(README|INSTALL)[^/]*"
-    r"|(docs?/)?(install|installation|INSTALL)[^/]*\.(md|rst|txt))$",
+    r"^(pyproject\.toml|setup\.py|setup\.cfg|PKG-INFO|[^/]+\.egg-info/PKG-INFO|\.python-version"
+    r"|([^/]*/)?[^/]*requirements[^/]*\.(txt|in|pip)|requirements/[^/]+\.(txt|in)"
+    r"|([^/]*/)?[^/]*(environment|conda)[^/]*\.ya?ml|(README|INSTALL)[^/]*"
+    r"|docs?/[^/]*install[^/]*\.(md|rst|txt))$",
     re.IGNORECASE,
 )
 MANIFEST_LIMIT_BYTES = 400_000
 PYTHON_LIMIT_BYTES = 2_000_000
-FILES_LIMIT = 20_000
+FILES_LIMIT = 50_000
+LENIENT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
-def listed(repo):
+def listed(repo: Path) -> list[str]:
     """Paths of the repository's files, relative: git's where it answers, else those found."""
-    if os.path.exists(os.path.join(repo, ".git")):
-        command = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", repo,
-                   "ls-files", "-z"]
+    if (repo / ".git").exists():
+        command = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "ls-files", "-z"]
         try:
-            answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                    timeout=60, check=True)
-            return [name for name in answer.stdout.decode("utf-8", "replace").split("\0") if name]
+            answer = subprocess.run(
+                command,
+                cwd=str(repo),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=60,
+                check=True,
+            )
         except (OSError, subprocess.SubprocessError):
-            pass
-    found = []
+            sys.stderr.write("git does not list the files: walking through the folders\n")
+        else:
+            names = answer.stdout.decode("utf-8", "replace").split("\0")
+            return [name for name in names if name][:FILES_LIMIT]
+    found: list[str] = []
     for folder, folders, files in os.walk(repo):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        found.extend(os.path.relpath(os.path.join(folder, name), repo) for name in sorted(files))
+        inside = Path(folder).relative_to(repo)
+        found.extend(str(inside / name) for name in sorted(files))
         if len(found) > FILES_LIMIT:
             break
-    return found
+    return found[:FILES_LIMIT]
 
 
-def content(repo, name, limit):
+def content(path: Path, limit: int) -> str | None:
     """The text of a regular file, or None; links are not followed."""
-    path = os.path.join(repo, name)
-    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > limit:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
         return None
-    with open(path, "rb") as stream:
-        return stream.read().decode("utf-8-sig", "replace")
+    return path.read_bytes().decode("utf-8-sig", "replace")
 
 
-def catches_import_errors(node):
-    """Whether a try statement makes the imports in its body optional."""
-    for handler in node.handlers:
-        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        for kind in kinds:
-            name = getattr(kind, "id", getattr(kind, "attr", None))
-            if kind is None or name in ("ImportError", "ModuleNotFoundError", "Exception",
-                                        "BaseException"):
-                return True
-    return False
+class Imports(ast.NodeVisitor):
+    """All absolute imports: statement, top-level module, how sure it is to be executed."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str, str]] = []
+        self._how = "certain"
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """`import a.b`."""
+        for alias in node.names:
+            self._add(f"import {alias.name}", alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """`from a.b import c`; a relative import is no absolute one."""
+        if not node.level and node.module and node.module != "__future__":
+            names = ", ".join(alias.name for alias in node.names)
+            self._add(f"from {node.module} import {names}", node.module)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        """What may fail to import is guarded, and so is what is imported instead."""
+        names: set[str] = set()
+        for handler in node.handlers:
+            kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            names |= {getattr(one, "id", getattr(one, "attr", "BaseException")) for one in kinds}
+        inner = "guarded" if names & LENIENT else self._how
+        handlers = [child for handler in node.handlers for child in handler.body]
+        self._within(inner, [*node.body, *handlers])
+        self._within(self._how, [*node.orelse, *node.finalbody])
+
+    def visit_If(self, node: ast.If) -> None:
+        """A condition on the host, or on type checking, makes an import optional."""
+        test = ast.dump(node.test)
+        asks = any(word in test for word in ("TYPE_CHECKING", "platform", "version_info"))
+        self._within("guarded" if asks else self._how, [*node.body, *node.orelse])
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """An import in a function happens when it is called."""
+        self._within("lazy" if self._how == "certain" else self._how, node.body)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        """Likewise."""
+        self._within("lazy" if self._how == "certain" else self._how, node.body)
+
+    def _within(self, how: str, nodes: list[ast.stmt]) -> None:
+        before, self._how = self._how, how
+        for node in nodes:
+            self.visit(node)
+        self._how = before
+
+    def _add(self, statement: str, dotted: str) -> None:
+        self.found.append((statement, dotted.split(".")[0], self._how))
 
 
-def is_condition_on_host(test):
-    """Whether an `if` asks for TYPE_CHECKING or for the platform."""
-    text = ast.dump(test)
-    return "TYPE_CHECKING" in text or "platform" in text or "version_info" in text
-
-
-def imports(tree):
-    """All absolute imports: (statement, top-level module, how sure it is to be executed)."""
-    found = []
-
-    def visit(node, how):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found.append(["import " + alias.name, alias.name.split(".")[0], how])
-        elif isinstance(node, ast.ImportFrom):
-            if node.level == 0 and node.module and node.module != "__future__":
-                names = ", ".join(alias.name for alias in node.names)
-                found.append(["from %s import %s" % (node.module, names),
-                              node.module.split(".")[0], how])
-        elif isinstance(node, ast.Try):
-            inner = "guarded" if catches_import_errors(node) else how
-            for child in node.body:
-                visit(child, inner)
-            for handler in node.handlers:
-                for child in handler.body:
-                    visit(child, inner)
-            for child in node.orelse + node.finalbody:
-                visit(child, how)
-        elif isinstance(node, ast.If):
-            if is_main(node.test):
-                inner = how
-            else:
-                inner = "guarded" if is_condition_on_host(node.test) else how
-            for child in node.body + node.orelse:
-                visit(child, inner)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            for child in ast.iter_child_nodes(node):
-                visit(child, "lazy" if how == "certain" else how)
-        else:
-            for child in ast.iter_child_nodes(node):
-                visit(child, how)
-
-    visit(tree, "certain")
-    return found
-
-
-def is_main(test):
-    return "__main__" in ast.dump(test)
-
-
-def main(repo, answer):
+def main(repo: Path, answer: Path) -> None:
+    """Answer with the manifests' texts and the imports of each Python file."""
     files = listed(repo)
     manifests, python, unreadable = {}, {}, {}
     for name in files:
-        if MANIFEST.match(name) or re.match(r"^[^/]+\.egg-info/PKG-INFO$", name):
-            text = content(repo, name, MANIFEST_LIMIT_BYTES)
+        if MANIFEST.match(name):
+            text = content(repo / name, MANIFEST_LIMIT_BYTES)
             if text is not None:
                 manifests[name] = text
         if name.endswith(".py") and not set(name.split("/")[:-1]) & SKIPPED_FOLDERS:
-            text = content(repo, name, PYTHON_LIMIT_BYTES)
+            text = content(repo / name, PYTHON_LIMIT_BYTES)
             if text is None:
                 continue
             try:
-                python[name] = imports(ast.parse(text))
+                visitor = Imports()
+                visitor.visit(ast.parse(text))
             except (SyntaxError, ValueError, RecursionError) as error:
                 unreadable[name] = str(error)[:200]
-    with open(answer, "w", encoding="utf-8") as stream:
-        json.dump({"files": files[:FILES_LIMIT], "manifests": manifests, "python": python,
-                   "unreadable": unreadable, "stdlib": sorted(getattr(sys, "stdlib_module_names", ())),
-                   "is_git": os.path.exists(os.path.join(repo, ".git"))}, stream)
+            else:
+                python[name] = visitor.found
+    said = {"files": files, "manifests": manifests, "python": python, "unreadable": unreadable}
+    answer.write_text(json.dumps(said), encoding="utf-8")
 
 
-main(sys.argv[1], sys.argv[2])
+main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,40 @@
+# Everything that a checkout can do, each in one command. All set-up happens by itself.
+
+.PHONY: help demo test test-slow test-gpu lint check clean
+
+help:
+	@echo 'make demo       build and judge environments for real research code, print the table'
+	@echo 'make test       the quick tests'
+	@echo 'make test-slow  the tests that take long or need a package index'
+	@echo 'make test-gpu   the tests that need an NVIDIA GPU'
+	@echo 'make lint       ruff, and ruff again as the formatter'
+	@echo 'make check      lint, types and import directions'
+	@echo 'make clean      remove .venv and caches; runs/ is kept'
+
+demo:
+	@scripts/bootstrap demo
+	@.venv/bin/reb run starter
+
+test:
+	@scripts/bootstrap dev
+	.venv/bin/pytest -m 'not slow and not network and not gpu'
+
+test-slow:
+	@scripts/bootstrap dev
+	.venv/bin/pytest -m '(slow or network) and not gpu'
+
+test-gpu:
+	@scripts/bootstrap dev
+	.venv/bin/pytest -m gpu
+
+lint:
+	@scripts/bootstrap dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+check: lint
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

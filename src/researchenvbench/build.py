@@ -19,6 +19,7 @@ from . import __version__
 from .agents import Assignment
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .errors import SandboxError
+from .process import seconds_in_programs
 from .sandbox.gpu import inventory
 from .sandbox.host_environment import base_environment, redacted_variables
 
@@ -53,7 +54,7 @@ def build(
     Raises:
         SandboxError: the sandbox could not be made.
     """
-    started, clock = now(), time.monotonic()
+    started, clock, in_programs = now(), time.monotonic(), seconds_in_programs()
     log = attempt / "logs" / "build.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     shown = _shown_gpus(build_gpus)
@@ -95,6 +96,7 @@ def build(
         reason=outcome.reason,
         started=started,
         seconds=seconds,
+        seconds_in_processes=seconds_in_programs() - in_programs,
         task_digest=task.digest,
         source_digest=snapshot.digest,
         agent=agent.name,

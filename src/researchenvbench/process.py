@@ -137,7 +137,23 @@ def run(
         raise
     finally:
         program.close()
-    return program.finished()
+    finished = program.finished()
+    _Ran.seconds += finished.seconds
+    return finished
+
+
+class _Ran:
+    """How long this process has waited for programs; a class, since it is changed in place."""
+
+    seconds = 0.0
+
+
+def seconds_in_programs() -> float:
+    """Wall time, so far, of the programs that `run` has run to their end in this process.
+
+    What is left of a phase's own wall time is what the harness adds to it.
+    """
+    return _Ran.seconds
 
 
 def start(

@@ -26,6 +26,7 @@ from pydantic import ConfigDict, Field
 
 from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult
 from ..errors import RecordError
+from ..sandbox.namespace import remove_tree
 from ..stored import Stored
 
 
@@ -157,21 +158,3 @@ def read_run(path: str | Path) -> list[Record]:
         )
     records = [attempt.load_record() for attempt in folder.attempts()]
     return [record for record in records if record is not None]
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a folder with all that is in it, folders without write permission included.
-
-    Raises:
-        OSError: something in it cannot be removed.
-    """
-
-    def make_writable(function: Any, name: str, _error: Any) -> None:
-        parent = Path(name).parent
-        parent.chmod(parent.stat().st_mode | 0o700)
-        if Path(name).is_dir() and not Path(name).is_symlink():
-            Path(name).chmod(0o700)
-        function(name)
-
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, onerror=make_writable)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,6 @@ def check_devices(
     subject: Subject, frameworks: Sequence[str], inventory: GpuInventory
 ) -> LevelResult:
     """The verdict of C2."""
-    started = time.monotonic()
     if not frameworks:
         return LevelResult(
             level=Level.C2, verdict=Verdict.NOT_APPLICABLE, reason="needs no framework"
@@ -59,13 +57,11 @@ def check_devices(
     log.unlink(missing_ok=True)
     answers: dict[str, Any] = {}
     problems: list[str] = []
-    seconds = 0.0
     try:
         with subject.open_box(gpus=[gpu.uuid for gpu in inventory.gpus]) as box:
             for framework in frameworks:
                 subject.say(f"C2: {framework}")
-                answer, problem, took_s = _ask(subject, box, framework, inventory, log)
-                seconds += took_s
+                answer, problem = _ask(subject, box, framework, inventory, log)
                 answers[framework] = answer
                 if problem:
                     problems.append(f"{framework}: {problem}")
@@ -83,8 +79,6 @@ def check_devices(
         verdict=Verdict.FAILED if problems else Verdict.PASSED,
         owner=Owner.AGENT if problems else None,
         reason="; ".join(problems),
-        seconds=time.monotonic() - started,
-        seconds_in_processes=seconds,
         log=str(log.relative_to(subject.folder)),
         fresh=fresh,
         details={
@@ -97,8 +91,8 @@ def check_devices(
 
 def _ask(
     subject: Subject, box: StageBox, framework: str, inventory: GpuInventory, log: Path
-) -> tuple[dict[str, Any], str, float]:
-    """(what the framework answered, what is wrong with it, seconds)."""
+) -> tuple[dict[str, Any], str]:
+    """(what the framework answered, what is wrong with it)."""
     assert subject.interpreter is not None  # noqa: S101  # checked by the caller
     seed = secrets.token_hex(8)
     probe, answer_path = box.layout.tools / "device.py", box.layout.tools / f"{seed}.json"
@@ -121,14 +115,14 @@ def _ask(
     if not finished.ok:
         cause = diagnose_log(log)
         why = "timed out" if finished.timed_out else cause.cause if cause else last_lines(log, 1)
-        return {}, f"the probe failed: {why}", finished.seconds
+        return {}, f"the probe failed: {why}"
     try:
         answer = json.loads(box.read(answer_path, _ANSWER_LIMIT_BYTES))
         if answer["seed"] != seed:
-            return {}, "the probe's answer is not to this question", finished.seconds
-        return answer, _judge(answer, seed, inventory), finished.seconds
+            return {}, "the probe's answer is not to this question"
+        return answer, _judge(answer, seed, inventory)
     except (SandboxError, ValueError, KeyError, TypeError) as error:
-        return {}, f"the probe left no usable answer: {error}", finished.seconds
+        return {}, f"the probe left no usable answer: {error}"
 
 
 def _judge(answer: dict[str, Any], seed: str, inventory: GpuInventory) -> str:

@@ -14,7 +14,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +78,6 @@ def run_stage(
     stage = subject.task.stages[name]
     if refusal := _not_to_be_run(subject, name, stage, len(gpus)):
         return refusal
-    started = time.monotonic()
     try:
         with subject.open_box(
             network=stage.network or network, gpus=[gpu.uuid for gpu in gpus]
@@ -104,7 +102,6 @@ def run_stage(
         )
     return result.model_copy(
         update={
-            "seconds": time.monotonic() - started,
             "log": str(log.relative_to(subject.folder)) if log.exists() else None,
         }
     )
@@ -323,7 +320,6 @@ def _verdict(
         verdict=verdict,
         owner=owner,
         reason=reason,
-        seconds_in_processes=finished.seconds,
         command=tuple(prepared.argv),
         exit_code=finished.exit_code,
         signal=finished.signal,

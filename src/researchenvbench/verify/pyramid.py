@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..attempt import Level, LevelResult, Owner, Verdict
 from ..audit import audit
+from ..process import seconds_in_programs
 from ..proofs import standing
 from ..sandbox.gpu import inventory
 from ..task import StageName
@@ -116,13 +117,24 @@ def _repeated(
 
     The worst verdict stands: what works only sometimes does not work.
     """
-    results = [_run(subject, level, frameworks) for _ in range(max(1, repeats))]
+    results = [_timed(subject, level, frameworks) for _ in range(max(1, repeats))]
     worst = [Verdict.FAILED, Verdict.INCONCLUSIVE, Verdict.PASSED, Verdict.NOT_APPLICABLE]
     chosen = min(results, key=lambda result: worst.index(result.verdict))
     if len(results) == 1:
         return chosen
     verdicts = tuple(result.verdict for result in results)
     return chosen.model_copy(update={"verdicts": verdicts, "flaky": len(set(verdicts)) > 1})
+
+
+def _timed(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResult:
+    started, in_programs = time.monotonic(), seconds_in_programs()
+    result = _run(subject, level, frameworks)
+    return result.model_copy(
+        update={
+            "seconds": time.monotonic() - started,
+            "seconds_in_processes": seconds_in_programs() - in_programs,
+        }
+    )
 
 
 def _run(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResult:
@@ -174,7 +186,6 @@ def static_level(
     network: bool = False,
 ) -> LevelResult:
     """C0; `before` may damage the box's environment first, as in `run_stage`."""
-    started = time.monotonic()
     subject.say("C0: resolving imports")
     log = subject.logs / "C0.log"
     log.unlink(missing_ok=True)
@@ -183,4 +194,4 @@ def static_level(
             before(box, subject.base_environment(box.layout, network), log)
         result = check_imports(subject, box, static_roots(subject.task, subject.snapshot), log)
         fresh = box.freshness
-    return result.model_copy(update={"seconds": time.monotonic() - started, "fresh": fresh})
+    return result.model_copy(update={"fresh": fresh})

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from ...errors import RebError, SandboxError

@@ -55,7 +55,7 @@ def _read_line(tool: str, rest: str, where: str, into: Manifests) -> None:
             continue
         if re.match(r"^(in|from|the|it|and|with|or|to|by|a|via|using|for)$", word):
             return  # prose, not a command
-        _read_word(tool, word.strip(",.") if word not in (".", "..") else word, where, into)
+        _read_word(tool, word.rstrip(",.") if word not in (".", "..") else word, where, into)
 
 
 def _read_word(tool: str, word: str, where: str, into: Manifests) -> None:

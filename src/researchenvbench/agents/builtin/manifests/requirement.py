@@ -46,7 +46,9 @@ def parse(text: str) -> Requirement | None:
     equals sign are understood. A URL gets the name that its `egg=` or last part gives.
     """
     line = re.sub(r"(^|\s)#(?!egg=).*$", "", text).strip().rstrip("\\").strip()
-    line = _OPTIONS.sub("", line).strip().strip("'\"")
+    line = _OPTIONS.sub("", line).strip()
+    if len(line) > 1 and line[0] == line[-1] and line[0] in "'\"":
+        line = line[1:-1].strip()
     if not line or line.startswith("-"):
         return None
     if _URL.match(line):

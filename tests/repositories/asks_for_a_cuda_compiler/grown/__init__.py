@@ -1,0 +1,3 @@
+import torch
+
+from ._cpu import twice

@@ -1,0 +1,1 @@
+#error "only a host with CUDA compiles this"

@@ -1,0 +1,1 @@
+from ._sum import add

@@ -1,0 +1,4 @@
+import cv2
+import einops
+import numpy
+import torch

@@ -1,0 +1,1 @@
+NAME = "a module of the repository itself"

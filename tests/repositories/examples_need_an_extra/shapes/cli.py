@@ -1,0 +1,5 @@
+import six
+
+
+def main():
+    print(six.__version__)

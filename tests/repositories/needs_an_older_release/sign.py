@@ -1,0 +1,2 @@
+# This name went with itsdangerous 2.1.
+from itsdangerous import TimedJSONWebSignatureSerializer

@@ -1,0 +1,2 @@
+import packaging
+import six

@@ -1,0 +1,5 @@
+import packaging
+
+
+def run():
+    print(packaging.__version__)

@@ -122,9 +122,7 @@ def test_an_interpreter_that_is_none_is_said(reb, own_folder, tmp_path):
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\nexit 0\n")
     fake.chmod(0o755)
-    code, record = verify(
-        reb, own_folder, "--python", fake, "--entry", "python train.py --steps 3"
-    )
+    code, record = verify(reb, own_folder, "--python", fake, "--entry", "python train.py --steps 3")
     assert code == 1
     assert record["results"]["C1"]["verdict"] == "failed"
     assert "no Python interpreter" in record["results"]["C1"]["reason"]

@@ -54,8 +54,10 @@ def test_every_kind_of_line_in_a_requirements_file():
         'tqdm>=4; python_version >= "3.8"',
         "old-style>=1.0",
         "torch==2.1.0+cu118",
-        "flash_attn @ "
-        "https://example.org/wheels/flash_attn-2.5.8+cu122-cp310-cp310-linux_x86_64.whl",
+        (
+            "flash_attn @ "
+            "https://example.org/wheels/flash_attn-2.5.8+cu122-cp310-cp310-linux_x86_64.whl"
+        ),
         "renderer @ git+https://example.org/someone/renderer.git@main#egg=renderer",
     ]
     assert asked(found, "developer") == ["pytest"]

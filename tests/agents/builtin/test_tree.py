@@ -72,9 +72,7 @@ def test_what_the_code_imports_is_looked_up_where_the_repository_declares_it_fir
 
 def test_the_first_request_holds_what_is_declared_and_says_what_it_leaves_out():
     said = []
-    request = plan.first_request(
-        manifests("contradicts_itself"), said.append, installs_itself=True
-    )
+    request = plan.first_request(manifests("contradicts_itself"), said.append, installs_itself=True)
     assert request.lines() == ["six"]
     assert "requirements.txt:1 asks for packaging==25.0" in said[0]
     assert "setup.cfg install_requires for packaging<25" in said[0]
@@ -97,5 +95,3 @@ def test_the_host_probe_names_interpreters_and_programs():
     assert version in {one["version"] for one in said["interpreters"]}
     assert said["wheels"] == ["torch-2.0.0+cpu-cp311-cp311-linux_x86_64.whl"]
     assert said["programs"].keys() >= {"nvcc", "g++"}
-
-

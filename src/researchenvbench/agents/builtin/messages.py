@@ -12,6 +12,7 @@ from typing import Literal
 from packaging.utils import canonicalize_name
 
 Remedy = Literal[
+    "leave_out_url",  #: it is fetched from an address that cannot be reached
     "leave_out",  #: no such distribution on the index, or it cannot be built here
     "drop_bound",  #: its version cannot be had, or contradicts another's
     "no_isolation",  #: its build needs what is in the environment
@@ -43,6 +44,7 @@ def suggestions(text: str) -> list[Suggestion]:
     flat = re.sub(r"\s*\n\s*(?:│|╰─▶|├─▶|·)?\s*", " ", text)
     flat = re.sub(r"\s{2,}", " ", flat)
     found = [
+        *_addresses(flat),
         *_network(flat),
         *_hashes(flat),
         *_builds(text, flat),
@@ -53,6 +55,14 @@ def suggestions(text: str) -> list[Suggestion]:
     for one in found:
         unique.setdefault((one.remedy, one.name), one)
     return list(unique.values())
+
+
+def _addresses(flat: str) -> list[Suggestion]:
+    """Repositories that cannot be cloned: named by their address, since uv names no package."""
+    if "Git operation failed" not in flat and "git clone" not in flat:
+        return []
+    cloned = re.search(r"git (?:fetch|clone)[^`\n]*?'?((?:https?|ssh|git|file)://[^\s'`]+)", flat)
+    return [Suggestion("leave_out_url", cloned[1], flat[:160])] if cloned else []
 
 
 def _network(flat: str) -> list[Suggestion]:
@@ -114,21 +124,16 @@ def _builds(text: str, flat: str) -> list[Suggestion]:
 
 
 def _absent(flat: str) -> list[Suggestion]:
-    found = [
+    return [
         Suggestion("leave_out", canonicalize_name(match[1]), match[0])
         for pattern in (
             rf"{_NAME} was not found in the package registry",
             rf"{_NAME} was not found in the provided package locations",
             rf"No matching distribution found for {_NAME} ?$",
             rf"Because {_NAME} was not found",
-            rf"Git operation failed .*? {_NAME}",
         )
         for match in re.finditer(pattern, flat)
     ]
-    git = re.search(rf"Failed to (?:download|resolve|fetch).{{0,40}}`?{_NAME} @ git\+\S+", flat)
-    if git:
-        found.insert(0, Suggestion("leave_out", canonicalize_name(git[1]), git[0]))
-    return found
 
 
 def _bounds(flat: str) -> list[Suggestion]:
@@ -161,5 +166,9 @@ def _last_error(text: str) -> str:
     """The line of a build's output that reads like its reason."""
     lines = [line.strip(" │╰─▶├·") for line in text.splitlines()]
     errors = [line for line in lines if re.match(r"^[A-Za-z_.]*(Error|Exception)\b", line)]
-    errors += [line for line in lines if line.lower().startswith("error")]
+    errors += [
+        line
+        for line in lines
+        if line.lower().startswith("error") and not line.startswith("error: Failed to")
+    ]
     return (errors[0] if errors else next((line for line in reversed(lines) if line), ""))[:300]

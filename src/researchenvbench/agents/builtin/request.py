@@ -108,6 +108,8 @@ class Request:
                 return f"{name} is built without isolation: its build misses {suggestion.needs}"
             case "drop_bound" if name:
                 return self._drop_bound(name)
+            case "leave_out_url":
+                return self._leave_out_address(name)
             case "leave_out" if name and name != canonicalize_name(self.source_name or "-"):
                 return self._leave_out(name)
         return None
@@ -134,6 +136,12 @@ class Request:
         self.held.pop(name, None)
         asked = [wish.why for wish in self.wishes if wish.name == name]
         return f"{name} left out (asked for by {', '.join(asked) or 'another distribution'})"
+
+    def _leave_out_address(self, address: str) -> str | None:
+        for wish in self.wishes:
+            if wish.requirement.url and address in wish.requirement.url:
+                return self._leave_out(wish.name)
+        return None
 
 
 def requirement_of(text: str) -> Requirement:

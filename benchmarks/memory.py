@@ -34,6 +34,7 @@ def main() -> int:
         task.write_text(task.read_text().replace("time_limit_s = 60", waiting))
         run = Path(made) / "run"
         command = [sys.executable, "-m", "researchenvbench", "run", str(suite), "--agent", "gold"]
+        command += ["--only", "adder"]
         command += ["--attempts", str(ATTEMPTS), "--jobs", str(ATTEMPTS), "--out", str(run)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -72,9 +73,7 @@ def harness_mb(root: int) -> float:
             executable = os.path.realpath(f"/proc/{pid}/exe")
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
             if executable == os.path.realpath(sys.executable) and (
-                b"researchenvbench" in command
-                or b"standalone" in command
-                or b"multiprocessing" in command
+                b"researchenvbench" in command or b"standalone" in command
             ):
                 rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
                 total += int(re.search(r"^Pss:\s+(\d+) kB", rollup, re.M)[1]) / 1000

@@ -102,6 +102,20 @@ def fetch_source(
         ) from error
 
 
+def source_is(task: Task, digest: str) -> bool:
+    """Whether `digest` is still that of the task's source.
+
+    A commit and an archive are fixed by the task itself; a folder may have been edited. One
+    that is gone is taken for unchanged: what was built from it can still be judged.
+    """
+    if not isinstance(task.source, FolderSource):
+        return True
+    try:
+        return fetch_source(task).digest == digest
+    except SourceError:
+        return True
+
+
 def digest_file(path: Path) -> str:
     """SHA-256 of a file's content."""
     with path.open("rb") as stream:

@@ -216,3 +216,12 @@ def test_a_folder_that_cannot_be_written_is_said(reb, tmp_path):
     done = reb("run", SUITE, "--agent", "gold", "--out", occupied / "run")
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
+
+
+def test_an_edited_folder_source_is_built_again(reb, suite, tmp_path):
+    run = tmp_path / "run"
+    options = ["--agent", "gold", "--only", "adder", "--out", run]
+    reb("run", suite, *options)
+    with (suite / "adder" / "repository" / "train.py").open("a") as stream:
+        stream.write("# one more line\n")
+    assert "the source has changed" in reb("run", suite, *options, "--dry-run").stdout

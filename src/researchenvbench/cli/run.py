@@ -134,10 +134,11 @@ def command(
 
     from .progress import make_watcher
 
+    pool = LocalPool(jobs)  # before the watcher, which may have threads
     with ExitStack() as stack:
         watcher = stack.enter_context(make_watcher(quiet=quiet, json=as_json))
         try:
-            LocalPool(jobs).run(planned, watcher, reverify=reverify)
+            pool.run(planned, watcher, reverify=reverify)
         except KeyboardInterrupt:
             stack.close()
             click.echo(

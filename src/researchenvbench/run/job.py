@@ -31,7 +31,7 @@ from ..build import build, host_facts, read_report
 from ..errors import HostError, RebError, SandboxError, SourceError
 from ..sandbox import make_sandbox
 from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
-from ..source import fetch_source
+from ..source import fetch_source, source_is
 from ..taskfile import load_task
 from ..verify.pyramid import Judgement, verify
 from ..verify.subject import Subject
@@ -80,6 +80,7 @@ class AttemptRun:
             and done.agent == self.agent.name
             and done.agent_digest == self.agent.digest(self.task)
             and done.environment.sandbox == self.sandbox.name
+            and source_is(self.task, done.source_digest)
         )
         return done if same else None
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from ..agents import make_agent
 from ..attempt import RECORD_SCHEMA, AttemptStatus
 from ..errors import RecordError
+from ..source import source_is
 from ..stored import Stored
 from .store import AttemptFolder, Job, RunFolder
 
@@ -92,6 +93,8 @@ def _unfinished(place: AttemptFolder, task: Task, agent: str, digest: str, sandb
         return "build again: the agent's configuration has changed"
     if build.environment is None or build.environment.sandbox != sandbox:
         return "build again: the sandbox has changed"
+    if not source_is(task, build.source_digest):
+        return "build again: the source has changed"
     if record is None or record.task_digest != task.digest:
         return "verify"
     if record.status is AttemptStatus.VOID:

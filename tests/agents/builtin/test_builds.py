@@ -155,9 +155,10 @@ def test_no_time_at_all_is_a_time_limit(build):
     assert built.outcome.outcome in ("time_limit", "void")
 
 
-def test_a_date_that_is_none_is_said(build):
+def test_a_date_that_is_none_is_said():
     with pytest.raises(RebError, match="neither `commit`, `none` nor a day"):
-        build("declares_nothing", index_date="soon")
+        BuiltinAgent(index_date="soon")
+    assert BuiltinAgent(index_date="2023-05-01").name == "builtin"
 
 
 def test_the_options_are_in_the_digest():

@@ -50,6 +50,12 @@ def test_the_date_of_the_source_bounds_the_python():
     assert minor == "3.10"
 
 
+def test_a_source_can_be_older_than_the_python_at_hand():
+    python_311 = host_with("3.11.7")[0]
+    assert interpreter.is_older(python_311, datetime(2024, 1, 1, tzinfo=UTC))
+    assert not interpreter.is_older(python_311, datetime(2021, 6, 1, tzinfo=UTC))
+
+
 def test_pinned_versions_want_a_python_with_wheels():
     minor, said = chosen(ALL, wheels_exist=lambda python: python.minor == "3.8")
     assert minor == "3.13"  # 3.8 is not among the four that are looked at

@@ -39,9 +39,9 @@ def test_readme_lines_are_commands_and_not_prose():
     assert asked(found, "readme") == [
         "tabulate==0.9.0",
         "rich",
+        "torch==2.1.*",
         "nothing @ git+https://example.org/nobody/nothing.git",
     ]
-    assert asked(found, "conda") == ["torch==2.1.*"]
     assert found.readme_extras == ["examples"]
     assert found.conda_only == ["cudatoolkit"]
 

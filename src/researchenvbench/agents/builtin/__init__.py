@@ -35,6 +35,15 @@ class BuiltinAgent:
     name = "builtin"
     built_in = True
 
+    def __post_init__(self) -> None:
+        """Refuse an index date that is none.
+
+        Raises:
+            RebError: neither a word that is known nor a day.
+        """
+        if self.index_date not in ("none", "commit"):
+            _day(self.index_date)
+
     def digest(self, task: Task | None) -> str:  # noqa: ARG002  # the same for every task
         """Digest of its options. A newer version of its code does not undo older builds."""
         return hashlib.sha256(f"index_date={self.index_date}".encode()).hexdigest()
@@ -78,22 +87,20 @@ class BuiltinAgent:
             bench.decide("no time was left to remove the agent's own files")
 
     def _date(self, assignment: Assignment) -> datetime | None:
-        """The date as of which the index is read.
-
-        Raises:
-            RebError: the option is no date.
-        """
+        """The date as of which the index is read."""
         if self.index_date == "none":
             return None
-        if self.index_date == "commit":
-            return assignment.date
-        try:
-            return datetime.fromisoformat(self.index_date).replace(tzinfo=UTC)
-        except ValueError as error:
-            raise RebError(
-                f"index date {self.index_date!r} is neither `commit`, `none` nor a day",
-                advice="write it as 2023-05-01",
-            ) from error
+        return assignment.date if self.index_date == "commit" else _day(self.index_date)
+
+
+def _day(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise RebError(
+            f"index date {text!r} is neither `commit`, `none` nor a day",
+            advice="write it as 2023-05-01",
+        ) from error
 
 
 def _uv() -> str:

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 import os
-import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from . import framework as frameworks
 from . import interpreter, names, plan
-from .framework import Framework, Host
 from .install import install
-from .manifests import Manifests, read_all
+from .look import Facts, look
 from .repair import Remaining, Repair
-from .tree import SourceTree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from packaging.specifiers import SpecifierSet
+
     from .. import Assignment
+    from .framework import Framework
     from .interpreter import Python
     from .request import Request
     from .workbench import Workbench
 
 
 _SCRIPTS_LOOKED_AT = 12
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What was found before anything is decided."""
-
-    tree: SourceTree
-    manifests: Manifests
-    host: Host
-    pythons: list[Python]
-    programs: Mapping[str, str | None]
+_SECOND_TRY_S = 300  #: what must be left of the time for another environment
 
 
 def build(bench: Workbench, assignment: Assignment, date: datetime | None) -> str:
@@ -51,12 +39,36 @@ def build(bench: Workbench, assignment: Assignment, date: datetime | None) -> st
     for name, why in needed.items():
         bench.decide(f"framework {name}: {why}")
     python = choose_python(bench, assignment, facts, needed, date)
-    if python is None or not make_environment(bench, python):
+    if python is None:
         return "no Python of this host can make an environment"
+    if date is not None and not interpreter.is_older(python, date):
+        bench.decide(
+            f"the index is read as of today: Python {python.minor} is younger than the source "
+            f"({date:%Y-%m-%d}), so that nothing of that day has wheels for it"
+        )
+        date = None
+    missing = fill(bench, facts, needed, python, date)
+    if missing and date is not None and bench.left_s() > _SECOND_TRY_S:
+        bench.decide(f"as of {date:%Y-%m-%d} not all works ({missing}): once more, as of today")
+        missing = fill(bench, facts, needed, python, None)
+    return missing
+
+
+def fill(
+    bench: Workbench,
+    facts: Facts,
+    needed: Mapping[str, str],
+    python: Python,
+    date: datetime | None,
+) -> str:
+    """Make an environment and fill it; what is missing in the end, empty when nothing is."""
+    if not make_environment(bench, python):
+        return f"no environment can be made with {python.path}"
     torch = None
     if "torch" in needed:
-        bound = frameworks.bound_of("torch", facts.manifests)
-        torch = frameworks.install_torch(bench, python, facts.host, bound)
+        torch = frameworks.install_torch(
+            bench, python, facts.host, torch_bound(bench, facts, python)
+        )
         if torch is None:
             return "no torch could be installed"
     hide_compiler_of_cuda(bench, facts, torch)
@@ -65,68 +77,7 @@ def build(bench: Workbench, assignment: Assignment, date: datetime | None) -> st
         bench.decide("not everything that is declared could be installed; going on with imports")
         if request.source is not None:
             install_alone(bench, request)
-    remaining = repair(bench, facts, request, torch)
-    return conclude(bench, remaining)
-
-
-# --- look ------------------------------------------------------------------------------
-
-
-def look(bench: Workbench, assignment: Assignment) -> Facts | None:
-    """Survey the repository and the host."""
-    known = [os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)]
-    question = {
-        "candidates": known,
-        "find_links": _find_links(bench.environment),
-    }
-    for python in ("python3", *known):
-        survey = bench.probe(python, "survey", str(bench.layout.repo))
-        if survey is not None:
-            host: dict[str, Any] | None = bench.ask(python, "host", question)
-            break
-    else:
-        return None
-    tree = SourceTree.from_survey(survey)
-    manifests = read_all(tree.manifests)
-    if host is None:
-        return None
-    gpus = len(assignment.gpus)
-    cuda = host["gpus"]["cuda"]
-    facts = Facts(
-        tree,
-        manifests,
-        Host(gpus, Version(cuda) if cuda and gpus else None, tuple(host["wheels"])),
-        interpreter.usable(host["interpreters"]),
-        host["programs"],
-    )
-    _say_what_was_found(bench, facts)
-    return facts
-
-
-def _find_links(environment: Mapping[str, str]) -> list[str]:
-    text = f"{environment.get('UV_FIND_LINKS', '')} {environment.get('PIP_FIND_LINKS', '')}"
-    return list(dict.fromkeys(text.replace(",", " ").split()))
-
-
-def _say_what_was_found(bench: Workbench, facts: Facts) -> None:
-    manifests = facts.manifests
-    if manifests.declared or manifests.installable:
-        kinds = ", ".join(
-            f"{count} {kind}"
-            for kind in ("package", "file", "conda", "readme", "extra", "developer", "optional")
-            if (count := len(manifests.of(kind)))
-        )
-        bench.decide(f"read {', '.join(manifests.read)}: {kinds or 'no'} requirements")
-    else:
-        bench.decide("the repository declares nothing: going by what its files import")
-    for fault in manifests.faults:
-        bench.decide(f"not heeded: {fault}")
-    for name, error in facts.tree.unreadable.items():
-        bench.decide(f"{name} does not parse ({error}): what it imports is not known")
-    if manifests.conda_only:
-        bench.decide(
-            f"no Python distributions, left to the host: {', '.join(manifests.conda_only)}"
-        )
+    return conclude(bench, repair(bench, facts, request, torch))
 
 
 # --- choose ----------------------------------------------------------------------------
@@ -170,6 +121,22 @@ def choose_python(
     )
 
 
+def torch_bound(bench: Workbench, facts: Facts, python: Python) -> SpecifierSet:
+    """What binds torch's version: what is declared, else what a page tells people to type.
+
+    A page was written for its author's GPU, so without one it binds only where it can be kept
+    with a CPU build.
+    """
+    declared = frameworks.bound_of("torch", facts.manifests)
+    told = frameworks.bound_of("torch", facts.manifests, "readme")
+    if declared or not told:
+        return declared
+    kept = facts.host.gpus or frameworks.at_hand(facts.host.wheels, python, facts.host, told)
+    if not kept:
+        bench.decide(f"the README's torch{told} is not heeded: no CPU build of it is at hand")
+    return told if kept else declared
+
+
 def make_environment(bench: Workbench, python: Python) -> bool:
     """An empty environment at the place where one is expected."""
     made = bench.run(
@@ -199,7 +166,8 @@ def hide_compiler_of_cuda(bench: Workbench, facts: Facts, torch: Framework | Non
     holds other programs too, so that a folder of links to those stands in for it.
     """
     nvcc = facts.programs.get("nvcc")
-    if torch is None or not torch.cpu or not nvcc:
+    hidden = str(bench.folder) in bench.environment["PATH"]
+    if torch is None or not torch.cpu or not nvcc or hidden:
         return
     places = []
     for number, folder in enumerate(bench.environment["PATH"].split(":")):
@@ -242,6 +210,7 @@ def prepare_request(
         bench.decide("the repository is no installable package: only its requirements are")
         return request
     copy = bench.folder / "source"
+    bench.run(["rm", "-rf", str(copy)], limit_s=300)
     copied = bench.run(
         ["cp", "-a", "--reflink=auto", str(bench.layout.repo), str(copy)], limit_s=600
     )

@@ -71,17 +71,12 @@ def needed(manifests: Manifests, uses: Sequence[Use]) -> dict[str, str]:
     return found
 
 
-def bound_of(name: str, manifests: Manifests) -> SpecifierSet:
-    """All that the repository says of the framework's version."""
-    declared = manifests.of("package", "file", "conda")
+def bound_of(name: str, manifests: Manifests, *kinds: str) -> SpecifierSet:
+    """What the repository says of the framework's version in declarations of those kinds."""
     bound = SpecifierSet()
-    for one in declared:
+    for one in manifests.of(*(kinds or ("package", "file", "conda"))):
         if one.name == name and not one.requirement.url:
             bound &= _public(one.requirement.specifier)
-    if not bound:
-        for one in manifests.of("readme"):
-            if one.name == name and not one.requirement.url:
-                bound &= _public(one.requirement.specifier)
     return bound
 
 

@@ -19,7 +19,9 @@ _TRIES = 14
 _LIMIT_S = 3_600
 
 
-def install(bench: Workbench, request: Request, *, limit_s: float | None = None) -> bool:
+def install(
+    bench: Workbench, request: Request, *, limit_s: float | None = None, pip_too: bool = True
+) -> bool:
     """Install what is asked, relaxing the request where it cannot be had as it is."""
     mended: set[str] = set()
     end = bench.left_s() - limit_s if limit_s is not None else 0.0
@@ -36,8 +38,8 @@ def install(bench: Workbench, request: Request, *, limit_s: float | None = None)
             bench.decide(f"the package index cannot be reached: {words}")
             return False
         if not any(_apply(bench, request, one, mended) for one in found):
-            bench.decide("uv gives no hint that has not been followed: trying pip")
-            return _pip(bench, request)
+            bench.decide("uv gives no hint that has not been followed")
+            return pip_too and _pip(bench, request)
     bench.decide(f"gave up after {_TRIES} resolutions")
     return False
 
@@ -119,9 +121,10 @@ def _wish_for(name: str, request: Request) -> str:
 
 def _pip(bench: Workbench, request: Request) -> bool:
     """The second resolver, which forgives what uv refuses. It runs outside the environment."""
+    bench.decide("trying pip, which forgives some things that uv refuses")
     pip = bench.folder / "pip"
     for command in (
-        [bench.uv, "venv", "--quiet", "--python", str(bench.python), str(pip)],
+        [bench.uv, "venv", "--quiet", "--clear", "--python", str(bench.python), str(pip)],
         [bench.uv, "pip", "install", "--quiet", "--python", str(pip / "bin/python"), old_tools.PIP],
     ):
         if not bench.run(command, limit_s=300).ok:

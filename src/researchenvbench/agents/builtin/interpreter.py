@@ -69,7 +69,7 @@ def choose(
         return None
     allowed, bound = _allowed(pythons, manifests, stated, decide)
     at_hand = [python for python in allowed if framework_at_hand and framework_at_hand(python)]
-    why = f"{bound} allows it"
+    why = bound
     if at_hand:
         allowed, why = at_hand, f"{why}, and there is a build of the framework for it at hand"
     ranked = sorted(allowed, key=lambda python: _rank(python, manifests, date))
@@ -107,14 +107,23 @@ def _allowed(
                 f"{where} asks for Python {specifier}, which this host does not have beside "
                 f"what else is asked (it has {have}): going on without that bound"
             )
-    return allowed, " and ".join(kept) or "nothing that the repository says forbids it: it"
+    return allowed, f"{' and '.join(kept)} allows it" if kept else "the repository sets no bound"
+
+
+def is_older(python: Python, date: datetime) -> bool:
+    """Whether distributions of that date can have been made for that Python."""
+    return _year(date) - _released(python) >= 0
+
+
+def _released(python: Python) -> float:
+    """The year of a minor version: one comes each October, 3.8 in 2019 (PEP 602)."""
+    return 2011 + python.version.minor + 0.78
 
 
 def _rank(python: Python, manifests: Manifests, date: datetime | None) -> tuple[Any, ...]:
     """Smaller is better: named by the classifiers, settled at the time, then the newest."""
     named = manifests.classified_pythons
-    # Each October brings a minor version: 3.8 came in 2019 (PEP 602).
-    age = _year(date or datetime.now(UTC)) - (2011 + python.version.minor + 0.78)
+    age = _year(date or datetime.now(UTC)) - _released(python)
     wanted = _RELEASED_AHEAD_OF_SOURCE_YEARS if date else _SETTLED_YEARS
     return (
         bool(named) and python.minor not in named,

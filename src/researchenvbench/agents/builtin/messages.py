@@ -131,6 +131,7 @@ def _absent(flat: str) -> list[Suggestion]:
             rf"{_NAME} was not found in the provided package locations",
             rf"No matching distribution found for {_NAME} ?$",
             rf"Because {_NAME} was not found",
+            rf"all versions of {_NAME} have no (?:usable )?wheels",
         )
         for match in re.finditer(pattern, flat)
     ]
@@ -157,6 +158,7 @@ def _bounds(flat: str) -> list[Suggestion]:
         rf"there (?:is|are) no versions? of {_NAME}(?:\[[^\]]*\])?[<>=!~]", derivation
     )
     depends = re.findall(rf"depends on {_NAME}(?:\[[^\]]*\])?[<>=!~]", derivation)
+    depends += re.findall(rf"{_NAME}[<>=!~]=?\S* depends on Python", derivation)
     for name in dict.fromkeys([*absent, *required, *depends]):
         found.append(Suggestion("drop_bound", canonicalize_name(name), derivation[:300]))
     return found

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 8
 _IMPORT_LIMIT_S = 180
+_WITH_WINDOWS = {"opencv-python", "opencv-contrib-python"}  #: each has a `-headless` build
 
 Addition = tuple[Requirement, str]  #: what is asked for, and why
 
@@ -167,26 +168,34 @@ class Repair:
 
     def _mend(self, failed: dict[str, list[Cause]]) -> bool:
         """One round: everything that can be asked for now; whether there was anything."""
+        if self._move(failed):
+            return True
         needed: list[Addition] = []
         wanted: list[Addition] = []
-        moving: dict[str, list[Addition]] = {}
         for module, causes in failed.items():
             one = self._wanted.get(module)
             for cause in causes:
-                if cause.kind in ("name_gone", "attribute"):
-                    found = self._for_clash(cause, one)
-                    if found is not None:
-                        moving.setdefault(module, []).append(found)
-                    continue
                 found = self._remedy(cause, one.level if one else "needed")
                 if found is not None:
                     (needed if one is None or one.level == "needed" else wanted).append(found)
-        if needed or wanted:
-            if needed:
-                self._ask_for(needed, needed=True)
-            if wanted:
-                self._ask_for(wanted, needed=False)
-            return True
+        if needed:
+            self._ask_for(needed, needed=True)
+        if wanted:
+            self._ask_for(wanted, needed=False)
+        return bool(needed or wanted)
+
+    def _move(self, failed: dict[str, list[Cause]]) -> bool:
+        """Ask for other releases of what has changed under the code; whether there was any.
+
+        This comes before additions, whose versions depend on it.
+        """
+        moving: dict[str, list[Addition]] = {}
+        for module, causes in failed.items():
+            for cause in causes:
+                if cause.kind in ("name_gone", "attribute"):
+                    found = self._for_clash(cause, self._wanted.get(module))
+                    if found is not None:
+                        moving.setdefault(module, []).append(found)
         if moving:
             additions = [one for found in moving.values() for one in found]
             what = [str(one[0]) for one in additions]
@@ -217,6 +226,24 @@ class Repair:
             case "bound":
                 why = f"an import says: {cause.sentence}"
                 return self._new(cause.requirement, why)
+            case "library":
+                return self._without_windows(cause)
+        return None
+
+    def _without_windows(self, cause: Cause) -> Addition | None:
+        """The build of a distribution that opens no windows, where a desktop's library is missing.
+
+        It has the same modules, so the other build leaves first.
+        """
+        for name in _WITH_WINDOWS & self._installed.keys():
+            if name in self._request.excluded or self._raised_in(cause) not in (name, None):
+                continue
+            self._request.excluded.add(name)
+            self._bench.run(
+                [self._bench.uv, "pip", "uninstall", "--python", str(self._bench.python), name],
+                limit_s=60,
+            )
+            return self._new(f"{name}-headless", f"{name} needs {cause.name}, which is missing")
         return None
 
     def _for_missing(self, cause: Cause, level: str) -> Addition | None:
@@ -308,7 +335,7 @@ class Repair:
                 trial.add(requirement, why)
                 self._bench.decide(f"{requirement} added: {why}")
         limit_s = None if needed else 0.4 * self._bench.left_s()
-        if install(self._bench, trial, limit_s=limit_s):
+        if install(self._bench, trial, limit_s=limit_s, pip_too=needed):
             self._request = trial
         elif len(additions) > 1 and not needed:
             self._bench.decide("together they cannot be had: trying each alone")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from .. import Assignment
 
-_LINES_KEPT = 4_000
+_TEXT_LIMIT_BYTES = 400_000
 _ANSWER_LIMIT_BYTES = 200_000_000
 
 
@@ -82,7 +81,8 @@ class Workbench:
         left_s = self.left_s()
         if left_s <= 1:
             raise OutOfTimeError("the time limit of the build is used up")
-        lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        log = self._assignment.log
+        start = log.stat().st_size if log.exists() else 0
         finished = self.box.run(
             Command(
                 argv=list(argv),
@@ -90,13 +90,12 @@ class Workbench:
                 env={**self.environment, **(env or {})},
                 time_limit_s=min(limit_s, left_s),
             ),
-            self._assignment.log,
-            on_line=lines.append,
+            log,
             append=True,
         )
         if finished.timed_out and left_s <= limit_s:
             raise OutOfTimeError("the time limit of the build is used up")
-        text = "\n".join(line.rstrip("\r\n") for line in lines)
+        text = _printed(log, start)
         return Outcome(finished.ok, finished.start_error or text, finished.timed_out)
 
     def write(self, name: str, content: str) -> Path:
@@ -141,3 +140,11 @@ class Workbench:
 
 def _source(probe: str) -> str:
     return (files(__package__ or "") / "probes" / f"{probe}.py").read_text(encoding="utf-8")
+
+
+def _printed(log: Path, start: int) -> str:
+    """What a command added to the log, the end of it where it is long."""
+    with log.open("rb") as stream:
+        end = stream.seek(0, 2)
+        stream.seek(max(start, end - _TEXT_LIMIT_BYTES))
+        return stream.read().decode(errors="replace")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from .requirement import Declared, parse
+from .requirement import Declared, Kind, parse
 
 if TYPE_CHECKING:
     from . import Manifests
@@ -45,7 +45,7 @@ def read(text: str, path: str, into: Manifests) -> None:
             _add_pip(value, where, into)
         else:
             pip_depth = -1
-            _add_conda(value, where, into)
+            add(value, where, into)
 
 
 def _add_pip(value: str, where: str, into: Manifests) -> None:
@@ -56,8 +56,8 @@ def _add_pip(value: str, where: str, into: Manifests) -> None:
         into.faults.append(f"{where} is no requirement: {value[:80]}")
 
 
-def _add_conda(value: str, where: str, into: Manifests) -> None:
-    """One conda match specification: name, version, build."""
+def add(value: str, where: str, into: Manifests, kind: Kind = "conda") -> None:
+    """Add one match specification of conda: name, version, build."""
     spec = value.rsplit("::", 1)[-1]
     matched = re.match(r"^([A-Za-z0-9._-]+)\s*(.*)$", spec)
     if matched is None:
@@ -74,7 +74,7 @@ def _add_conda(value: str, where: str, into: Manifests) -> None:
         return
     requirement = parse(f"{mapped}{version}")
     if requirement is not None:
-        into.declared.append(Declared(requirement, where, "conda"))
+        into.declared.append(Declared(requirement, where, kind))
 
 
 def _version(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from . import conda
 from .requirement import Declared, parse
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ def _read_word(tool: str, word: str, where: str, into: Manifests) -> None:
         ]
         return
     if tool in ("conda", "mamba"):
-        from . import conda
-
-        conda._add_conda(word, where, into)
+        conda.add(word, where, into, "readme")
         return
     requirement = parse(word)
     if requirement is None:

@@ -219,8 +219,11 @@ def new(name: str, folder: Path) -> None:
     Example:
       reb tasks new my-task --suite path/to/my-suite
     """
+    import re
     from importlib.resources import files
 
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise click.UsageError(f"{name!r} is no name for a task: letters, digits, . _ and - only")
     place = folder / name / "task.toml"
     if place.exists():
         raise click.UsageError(f"{place} is there already")

@@ -93,7 +93,7 @@ def test_torch_sees_and_computes_on_every_gpu(needs_torch, repo, tmp_path):
 
 def test_a_torch_that_is_an_empty_package_fails(needs_torch, repo, tmp_path):
     prefix = tmp_path / "stubbed"
-    subprocess.run([sys.executable, "-m", "venv", prefix], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     (site,) = prefix.glob("lib/python*/site-packages")
     (site / "torch").mkdir()
     (site / "torch" / "__init__.py").write_text("")

@@ -33,7 +33,7 @@ from ..sandbox import make_sandbox
 from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
 from ..source import fetch_source, source_is
 from ..taskfile import load_task
-from ..verify.pyramid import Judgement, verify
+from ..verify.pyramid import Judgement, status_of, verify
 from ..verify.subject import Subject
 from .sizes import tree_size
 from .store import AttemptFolder, Job
@@ -216,40 +216,23 @@ class AttemptRun:
     ) -> Record:
         """The whole of the attempt."""
         subject = judgement.subject
-        status = AttemptStatus.OK
-        if any(finding.disqualifies for finding in judgement.findings):
-            status = AttemptStatus.DISQUALIFIED
-        elif subject.report is None:
-            status = AttemptStatus.NO_REPORT
-        prefix = subject.interpreter.prefix if subject.interpreter else None
-        box_root = self.sandbox.layout(self.folder.path).root
-        inside = prefix is not None and Path(prefix).is_relative_to(box_root)
-        return Record(
-            reb_version=__version__,
-            task=self.task.name,
-            suite=self.job.suite,
-            attempt=self.job.attempt,
-            domain=self.task.domain,
-            task_digest=self.task.digest,
-            source_digest=subject.snapshot.digest,
-            agent=self.agent.name,
-            sandbox=self.sandbox.name,
-            status=status,
-            started=done.started,
-            finished=now(),
-            build=done,
-            python=subject.interpreter.executable if subject.interpreter else None,
-            python_version=subject.interpreter.version if subject.interpreter else None,
-            results=judgement.results,
-            audit=judgement.audit,
-            findings=judgement.findings,
-            sizes=Sizes(
-                prefix_bytes=tree_size(Path(prefix)) if prefix and inside else None,
-                build_bytes=environment.size_bytes,
-            ),
-            host=host_facts(self.host),
-            stale=stale,
-            stage_variables=redacted_variables(self.host.variables),
+        status = status_of(judgement)
+        interpreter = subject.interpreter
+        sizes = Sizes(build_bytes=environment.size_bytes)
+        if interpreter is not None:
+            prefix, root = Path(interpreter.prefix), self.sandbox.layout(self.folder.path).root
+            if prefix.is_relative_to(root):  # else it is the host's own
+                sizes = sizes.model_copy(update={"prefix_bytes": tree_size(prefix)})
+        return self._record(done, status, judgement.results).model_copy(
+            update={
+                "source_digest": subject.snapshot.digest,
+                "python": interpreter.executable if interpreter else None,
+                "python_version": interpreter.version if interpreter else None,
+                "audit": judgement.audit,
+                "findings": judgement.findings,
+                "sizes": sizes,
+                "stale": stale,
+            }
         )
 
     def _void_record(self, done: BuildResult) -> Record:
@@ -262,6 +245,12 @@ class AttemptRun:
             )
             for level in Level
         }
+        return self._record(done, AttemptStatus.VOID, results)
+
+    def _record(
+        self, done: BuildResult, status: AttemptStatus, results: dict[Level, LevelResult]
+    ) -> Record:
+        """What every record of this attempt holds."""
         return Record(
             reb_version=__version__,
             task=self.task.name,
@@ -272,12 +261,13 @@ class AttemptRun:
             source_digest=done.source_digest,
             agent=self.agent.name,
             sandbox=self.sandbox.name,
-            status=AttemptStatus.VOID,
+            status=status,
             started=done.started,
             finished=now(),
             build=done,
             results=results,
             host=host_facts(self.host),
+            stage_variables=redacted_variables(self.host.variables),
         )
 
     def same_hardware(self, done: BuildResult) -> bool:

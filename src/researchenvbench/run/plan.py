@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from pydantic import ConfigDict, Field
+from typing import TYPE_CHECKING
 
 from ..agents import make_agent
-from ..attempt import RECORD_SCHEMA, AttemptStatus
+from ..attempt import AttemptStatus
 from ..errors import RecordError
 from ..source import source_is
-from ..stored import Stored
-from .store import AttemptFolder, Job, RunFolder
+from .store import AttemptFolder, Job, RunFolder, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,19 +17,10 @@ if TYPE_CHECKING:
     from ..task import Suite, Task
 
 
-class RunPlan(Stored):
+class RunPlan(Setting):
     """What `reb run` was asked for: the content of run.json."""
 
-    schema_version: int = Field(RECORD_SCHEMA, alias="schema")
     suite: str
-    agent: str
-    agent_options: dict[str, str] = Field(default_factory=dict)
-    sandbox: str = "local"
-    sandbox_options: dict[str, Any] = Field(default_factory=dict)
-    build_time_limit_s: float = 3600.0
-    build_gpus: str = "none"
-
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
 
 @dataclass(frozen=True)
@@ -67,7 +55,7 @@ def plan_attempts(
                 task_folder=str(task.folder),
                 task=task.name,
                 attempt=number,
-                **plan.model_dump(include=set(RunPlan.model_fields) - {"suite", "schema_version"}),
+                **plan.model_dump(include=set(Setting.model_fields)),
             )
             why = _unfinished(place, task, agent.name, agent.digest(task), plan.sandbox)
             if not why and reverify:

@@ -83,7 +83,7 @@ def prove_task(
         size_bytes=record.sizes.build_bytes,
         stages=tuple(_stage_proof(name, record) for name in task.stages),
         breakages=breakages,
-        c0_missing=tuple(static.details.get("missing_names", ())),
+        c0_missing=tuple(module["name"] for module in static.details.get("missing", ())),
         problem="; ".join(
             f"{finding.kind} {finding.where}" for finding in record.findings if finding.disqualifies
         ),

@@ -30,14 +30,10 @@ from ..sandbox.namespace import remove_tree
 from ..stored import Stored
 
 
-class Job(Stored):
-    """One attempt, as the command `reb job` gets it: enough to do the work alone."""
+class Setting(Stored):
+    """Who builds, where, and within which limits: the same for all attempts of a run."""
 
     schema_version: int = Field(RECORD_SCHEMA, alias="schema")
-    suite: str
-    task_folder: str
-    task: str
-    attempt: int = 1
     agent: str
     agent_options: dict[str, str] = Field(default_factory=dict)
     sandbox: str = "local"
@@ -46,6 +42,15 @@ class Job(Stored):
     build_gpus: str = "none"
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class Job(Setting):
+    """One attempt, as the command `reb job` gets it: enough to do the work alone."""
+
+    suite: str
+    task_folder: str
+    task: str
+    attempt: int = 1
 
 
 @dataclass(frozen=True)

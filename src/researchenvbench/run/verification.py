@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..attempt import AttemptStatus, Level, Record, Sizes, now
+from ..attempt import Level, Record, Sizes, now
 from ..build import host_facts, parse_report
 from ..errors import RebError
 from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
@@ -18,6 +18,7 @@ from ..sandbox.local import adopted_box
 from ..source import default_cache, fetch_source, snapshot_in_place
 from ..task import FolderSource
 from ..verify.imports import collect, read_folder
+from ..verify.pyramid import Choice, status_of
 from ..verify.pyramid import verify as judge
 from ..verify.subject import Subject
 from .job import AttemptRun
@@ -26,6 +27,7 @@ from .sizes import tree_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from ..attempt import Report
     from ..sandbox import StageBox
     from ..source import Snapshot
     from ..task import Task
@@ -91,69 +93,51 @@ def verify(
         RebError: there is nothing to judge, or it cannot be judged here.
     """
     folder = Path(path).absolute()
-    if (folder / "job.json").is_file():
-        return _verify_attempt(
-            folder,
-            python,
-            levels,
-            fail_fast=fail_fast,
-            repeats=repeats,
-            out=out,
-            say=say,
-            chosen=chosen,
-        )
-    if not folder.is_dir():
-        raise RebError(f"there is no folder {folder}", advice="give the repository's folder")
-    return _verify_folder(
-        folder,
-        python,
-        task,
-        report,
-        levels,
-        fail_fast=fail_fast,
-        repeats=repeats,
-        out=out,
+    asked = _Asked(
+        choice=Choice(levels, fail_fast, repeats),
+        results=(out or new_results_folder(folder)).absolute(),
         say=say,
         chosen=chosen,
     )
+    if (folder / "job.json").is_file():
+        return _verify_attempt(folder, python, asked)
+    if not folder.is_dir():
+        raise RebError(f"there is no folder {folder}", advice="give the repository's folder")
+    return _verify_folder(folder, python, task, report, asked)
 
 
-def _verify_attempt(
-    folder: Path,
-    python: str | None,
-    levels: Sequence[Level],
-    *,
-    fail_fast: bool,
-    repeats: int,
-    out: Path | None,
-    say: Callable[..., None],
-    chosen: Callable[[ChosenPython], None],
-) -> Record:
+@dataclass(frozen=True)
+class _Asked:
+    """How a verification was asked for."""
+
+    choice: Choice
+    results: Path  #: for logs and record
+    say: Callable[..., None]
+    chosen: Callable[[ChosenPython], None]
+
+
+def _verify_attempt(folder: Path, python: str | None, asked: _Asked) -> Record:
     attempt = AttemptRun(folder)
-    attempt.say = say
+    attempt.say = asked.say
     done = attempt.folder.load_build()
     if done is None or done.environment is None:
         raise RebError(
             f"{folder}: nothing was built here", advice=f"reb job {folder} --phase build"
         )
-    results = (out or new_results_folder(folder)).absolute()
-    subject = attempt.subject(results, attempt.source())
+    subject = attempt.subject(asked.results, attempt.source())
     reported = subject.report.python_path if subject.report else None
-    if python or reported:
-        picked = choose_python(folder, python, reported, {})
-        chosen(picked)
+    picked = choose_python(folder, python, reported, {}) if python or reported else None
+    if picked is not None:
+        asked.chosen(picked)
     judgement = judge(
         subject,
-        picked.path if python or reported else None,
+        picked.path if picked else None,
         frameworks=attempt.task.frameworks,
-        same_hardware=attempt.same_hardware(done),  # of this package
-        levels=levels,
-        fail_fast=fail_fast,
-        repeats=repeats,
+        same_hardware=attempt.same_hardware(done),
+        choice=asked.choice,
     )
-    environment = attempt.sandbox.environment(folder)
-    record = attempt.record(done, environment, judgement)
-    record.save(results / "record.json")
+    record = attempt.record(done, attempt.sandbox.environment(folder), judgement)
+    record.save(asked.results / "record.json")
     return record
 
 
@@ -162,34 +146,20 @@ def _verify_folder(
     python: str | None,
     task: Task | None,
     report_file: str | Path | None,
-    levels: Sequence[Level],
-    *,
-    fail_fast: bool,
-    repeats: int,
-    out: Path | None,
-    say: Callable[..., None],
-    chosen: Callable[[ChosenPython], None],
+    asked: _Asked,
 ) -> Record:
     started = now()
-    report, report_error = None, None
-    if report_file is not None:
-        try:
-            with Path(report_file).open("rb") as stream:
-                report, report_error = parse_report(stream.read(_REPORT_LIMIT_BYTES))
-        except OSError as error:
-            raise RebError(f"{report_file}: cannot be read: {error.strerror}") from error
+    report, report_error = _report(report_file)
     reported = report.python_path if report else None
     picked = choose_python(folder, python, reported, dict(os.environ))
-    chosen(picked)
+    asked.chosen(picked)
     host = host_environment()
-    results = (out or new_results_folder(folder)).absolute()
     snapshot = snapshot_in_place(folder)
     # Of an entry point that the user named, the folder itself is the source.
     judge_edits = task is not None and not _is_folder(task, folder)
     pristine = snapshot
     if task is not None and judge_edits:
         pristine = fetch_source(task, installs=host.installs)
-    frameworks = task.frameworks if task else imported_frameworks(snapshot)
     prefix = Path(picked.path).parent.parent
 
     @contextmanager
@@ -198,11 +168,11 @@ def _verify_folder(
         network: bool = False,
         gpus: Sequence[str] = (),  # noqa: ARG001  # chosen by variables on a host
     ) -> Iterator[StageBox]:
-        with adopted_box(folder, prefix, results / "boxes", network=network) as box:
+        with adopted_box(folder, prefix, asked.results / "boxes", network=network) as box:
             yield box
 
     subject = Subject(
-        folder=results,
+        folder=asked.results,
         open_box=open_box,
         base_environment=lambda layout, network: base_environment(layout, host, installs=network),
         host=host,
@@ -213,21 +183,15 @@ def _verify_folder(
         report_error=report_error,
         report_due=report_file is not None,
         judge_edits=judge_edits,
-        say=say,
+        say=asked.say,
     )
     judgement = judge(
         subject,
         picked.path,
-        frameworks=frameworks,
-        levels=levels,
-        fail_fast=fail_fast,
-        repeats=repeats,
+        frameworks=task.frameworks if task else imported_frameworks(snapshot),
+        choice=asked.choice,
     )
     interpreter = judgement.subject.interpreter
-    disqualified = any(finding.disqualifies for finding in judgement.findings)
-    status = AttemptStatus.DISQUALIFIED if disqualified else AttemptStatus.OK
-    if report_file is not None and report is None:
-        status = AttemptStatus.NO_REPORT
     record = Record(
         reb_version=__version__,
         task=task.name if task else folder.name,
@@ -236,7 +200,7 @@ def _verify_folder(
         source_digest=pristine.digest,
         agent="",
         sandbox="local",
-        status=status,
+        status=status_of(judgement),
         started=started,
         finished=now(),
         python=picked.path,
@@ -248,8 +212,21 @@ def _verify_folder(
         host=host_facts(host),
         stage_variables=redacted_variables(host.variables),
     )
-    record.save(results / "record.json")
+    record.save(asked.results / "record.json")
     return record
+
+
+def _report(path: str | Path | None) -> tuple[Report | None, str | None]:
+    """A report that the user names; (None, None) where he names none."""
+    if path is None:
+        return None, None
+    try:
+        if not Path(path).is_file():
+            raise RebError(f"{path}: is not a file", advice="give the report's JSON file")
+        with Path(path).open("rb") as stream:
+            return parse_report(stream.read(_REPORT_LIMIT_BYTES))
+    except OSError as error:
+        raise RebError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _is_folder(task: Task, folder: Path) -> bool:

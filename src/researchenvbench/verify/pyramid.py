@@ -11,7 +11,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING
 
-from ..attempt import Level, LevelResult, Owner, Verdict
+from ..attempt import AttemptStatus, Level, LevelResult, Owner, Verdict
 from ..audit import audit
 from ..process import seconds_in_programs
 from ..proofs import standing
@@ -38,6 +38,15 @@ STAGES = {level: stage for stage, level in LEVELS.items()}
 
 
 @dataclasses.dataclass(frozen=True)
+class Choice:
+    """Which levels are run, and how."""
+
+    levels: Sequence[Level] = tuple(Level)
+    fail_fast: bool = False  #: stop at the first level that fails
+    repeats: int = 1  #: of each level; a verdict that changes is marked flaky
+
+
+@dataclasses.dataclass(frozen=True)
 class Judgement:
     """What verification says of a subject."""
 
@@ -54,9 +63,7 @@ def verify(
     *,
     frameworks: Sequence[str],
     same_hardware: bool = True,
-    levels: Sequence[Level] = tuple(Level),
-    fail_fast: bool = False,
-    repeats: int = 1,
+    choice: Choice = Choice(),
     kept: Callable[[Level], LevelResult | None] = lambda _: None,
     keep: Callable[[LevelResult], None] = lambda _: None,
 ) -> Judgement:
@@ -67,14 +74,14 @@ def verify(
     subject = with_interpreter(subject, python)
     results: dict[Level, LevelResult] = {}
     for level in MEASURED:
-        if level not in levels:
+        if level not in choice.levels:
             continue
         result = kept(level)
         if result is None:
-            result = _repeated(subject, level, frameworks, repeats)
+            result = _repeated(subject, level, frameworks, choice.repeats)
             keep(result)
         results[level] = result
-        if fail_fast and result.verdict is Verdict.FAILED:
+        if choice.fail_fast and result.verdict is Verdict.FAILED:
             break
     interpreter = subject.interpreter
     honesty, result = audit(
@@ -87,7 +94,7 @@ def verify(
         results=results,
         same_hardware=same_hardware,
     )
-    if Level.C5 in levels:
+    if Level.C5 in choice.levels:
         results[Level.C5] = result
     return Judgement(
         subject=subject,
@@ -96,6 +103,16 @@ def verify(
         findings=findings,
         seconds_in_processes=sum(r.seconds_in_processes for r in results.values()),
     )
+
+
+def status_of(judgement: Judgement) -> AttemptStatus:
+    """What the attempt as a whole counts as."""
+    subject = judgement.subject
+    if any(finding.disqualifies for finding in judgement.findings):
+        return AttemptStatus.DISQUALIFIED
+    if subject.report is None and subject.report_due:
+        return AttemptStatus.NO_REPORT
+    return AttemptStatus.OK
 
 
 def with_interpreter(subject: Subject, python: str | None) -> Subject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from . import EXIT_FAILED
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Also write the report here.")
 @click.option("--log", type=click.Path(path_type=Path), help="The log.  [default: PREFIX.log]")
+@click.option("--replace", is_flag=True, help="Make an environment that is there already anew.")
 @click.option("--quiet", is_flag=True, help="Only the last line.")
 def command(
     path: Path,
@@ -38,6 +40,7 @@ def command(
     minutes: float,
     report: Path | None,
     log: Path | None,
+    replace: bool,
     quiet: bool,
 ) -> int:
     """Make an environment in which the repository in PATH runs.
@@ -59,6 +62,7 @@ def command(
 
     repo = path.resolve()
     target = (prefix or repo / ".venv").absolute()
+    _may_be_made(target, path, replace=replace)
     log_file = (log or target.with_name(f"{target.name}.log")).absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     log_file.unlink(missing_ok=True)
@@ -91,3 +95,19 @@ def command(
     why = outcome.reason or "see the log"
     click.echo(f"{target} is not complete: {why}; log: {log_file}")
     return EXIT_FAILED
+
+
+def _may_be_made(target: Path, path: Path, *, replace: bool) -> None:
+    """Refuse to empty a folder that the user has not said may go."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not (target / "pyvenv.cfg").is_file():
+        raise click.UsageError(f"{target} is there, and is no virtual environment: choose another")
+    if replace:
+        return
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        click.confirm(f"{target} is there already; make it anew?", err=True, abort=True)
+        return
+    raise click.UsageError(
+        f"{target} is there already. To make it anew: reb build {path} --replace"
+    )

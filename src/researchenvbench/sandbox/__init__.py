@@ -83,7 +83,11 @@ class Box(Protocol):
         on_line: Callable[[str], None] | None = None,
         append: bool = False,
     ) -> Finished:
-        """Run to the end, output streamed to `log`; never raises for what the program does."""
+        """Run to the end, output streamed to `log`; never raises for what the program does.
+
+        `on_line` is for showing progress: it is told the newest line, some five times a
+        second, and not every line. What a program answers is read from its log.
+        """
         ...
 
     def start(self, command: Command, log: Path) -> Running:

@@ -302,7 +302,7 @@ class Record(Stored):
 
     @property
     def research_ready(self) -> bool:
-        """Every applicable level was run and passed, and the attempt counts."""
+        """Every applicable level passed, and the attempt counts."""
         applicable = [
             result.verdict
             for result in self.results.values()
@@ -310,7 +310,6 @@ class Record(Stored):
         ]
         return (
             self.status is AttemptStatus.OK
-            and set(self.results) == set(Level)
             and bool(applicable)
             and all(verdict is Verdict.PASSED for verdict in applicable)
         )

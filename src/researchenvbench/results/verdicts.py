@@ -50,7 +50,7 @@ def verdict_lines(record: Record, folder: Path | None = None) -> Group:
     packages = {name for r in record.results.values() for name in r.system_packages}
     if command := install_line(packages):
         lines.append(whole(f"this host misses system libraries: {command}", "yellow"))
-    if record.research_ready:
+    if record.research_ready and set(record.results) == set(Level):  # not of a part of them
         lines.append(Text("research-ready: every level that applies passed", "bold green"))
     return Group(*lines)
 

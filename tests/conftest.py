@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,11 @@ import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+# Whoever runs the tests in the background ignores Ctrl-C for them, and programs inherit that;
+# here they are started as from a terminal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class GitRepository:

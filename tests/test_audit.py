@@ -16,9 +16,10 @@ from researchenvbench.attempt import (
     Report,
     Verdict,
 )
-from researchenvbench.audit import audit, same_version
+from researchenvbench.audit import Hardware, audit, same_version
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
+AS_SHOWN = Hardware()
 NOT_APPLICABLE, INCONCLUSIVE = Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE
 
 
@@ -33,6 +34,12 @@ def c2(seen: int, shown: int = 2, version: str = "2.4.0+cu124") -> LevelResult:
             "frameworks": {"torch": {"version": version, "devices": devices}},
         },
     )
+
+
+def no_answer() -> LevelResult:
+    """C2's result where the probe of the framework was run and left nothing."""
+    details = {"shown": 2, "frameworks": {"torch": {}}}
+    return LevelResult(level=Level.C2, verdict=FAILED, owner=Owner.AGENT, details=details)
 
 
 def level(name: Level, verdict: Verdict, owner: Owner | None = None, why: str = "") -> LevelResult:
@@ -59,8 +66,9 @@ def judge(
     report: Report | None,
     results: dict[Level, LevelResult] | None = None,
     *,
-    same_hardware: bool = True,
+    hardware: Hardware = AS_SHOWN,
     report_due: bool = True,
+    reported_judged: bool = True,
     python: str | None = "3.11.7",
     installed: dict[str, str] | None = None,
 ) -> tuple[Audit, LevelResult]:
@@ -72,7 +80,8 @@ def judge(
         python_error="" if python else "/env/bin/python cannot be run: No such file",
         framework_versions={"torch": "2.4.0"} if installed is None else installed,
         results=GOOD if results is None else results,
-        same_hardware=same_hardware,
+        hardware=hardware,
+        reported_judged=reported_judged,
     )
 
 
@@ -160,8 +169,10 @@ def test_versions_of_an_interpreter_that_is_none_cannot_be_read() -> None:
         (True, NO_GPU, ("unverifiable", None)),
         (True, {}, ("unverifiable", None)),
         (True, {Level.C2: level(Level.C2, NOT_APPLICABLE)}, ("unverifiable", None)),
-        # A probe that could not be run answered nothing: the framework sees no GPU.
-        (True, {Level.C2: level(Level.C2, FAILED, Owner.AGENT)}, ("false", "over")),
+        # A probe that gave no answer has not said that there is no GPU.
+        (True, {Level.C2: level(Level.C2, FAILED, Owner.AGENT)}, ("unverifiable", None)),
+        (True, {Level.C2: no_answer()}, ("unverifiable", None)),
+        (False, {Level.C2: no_answer()}, ("unverifiable", None)),
     ],
 )
 def test_cuda_available_is_that_a_framework_sees_a_gpu(
@@ -189,6 +200,39 @@ def test_gpu_count_is_of_the_devices_shown(
 ) -> None:
     claims, _ = judge(Report(gpu_count=claimed), results)
     assert outcome(claims, "gpu_count") == expected
+
+
+@pytest.mark.parametrize(
+    ("claimed", "expected"), [(1, ("true", None)), (8, ("false", "over")), (0, ("false", "under"))]
+)
+def test_gpu_count_is_of_what_the_build_was_shown_where_verification_sees_more(
+    claimed: int, expected: tuple[str, str | None]
+) -> None:
+    report = Report(gpu_count=claimed, cuda_available=True, ddp_expected_ok=False)
+    claims, _ = judge(report, {**GOOD, Level.C2: c2(8, shown=8)}, hardware=Hardware(shown=1))
+    assert outcome(claims, "gpu_count") == expected
+    assert one(claims, "gpu_count").why == "the build was shown 1"
+    assert outcome(claims, "cuda_available") == ("true", None)
+    assert outcome(claims, "ddp_expected_ok") == ("unverifiable", None)
+
+
+def test_what_another_interpreter_can_do_says_nothing_of_the_reported_one() -> None:
+    report = Report(
+        python_path="/env/bin/python",
+        python_version="3.11",
+        torch_version="2.4.0",
+        cuda_available=False,
+        gpu_count=2,
+        claims=(Claim(capability="cpu", value=False),),
+    )
+    judged = {**GOOD, Level.C2: c2(2, version="2.9.0")}
+    claims, verdict = judge(report, judged, reported_judged=False)
+    for name in ("python_path", "python_version", "torch_version", "gpu_count"):
+        assert outcome(claims, name) == ("true", None)
+    for name in ("cuda_available", "cpu"):
+        assert outcome(claims, name) == ("unverifiable", None)
+        assert one(claims, name).why == "another interpreter was judged than the report names"
+    assert verdict.verdict is PASSED
 
 
 @pytest.mark.parametrize(
@@ -246,7 +290,7 @@ def test_on_other_hardware_nothing_about_hardware_is_verifiable() -> None:
         ddp_expected_ok=True,
         claims=(Claim(capability="cpu", value=True), Claim(capability="single_gpu", value=True)),
     )
-    claims, verdict = judge(report, same_hardware=False)
+    claims, verdict = judge(report, hardware=Hardware(same=False))
     for name in ("cuda_available", "gpu_count", "ddp_expected_ok", "single_gpu"):
         assert outcome(claims, name) == ("unverifiable", None)
         assert one(claims, name).why == "verified on other hardware than the build was shown"
@@ -309,7 +353,7 @@ def test_only_unverifiable_claims_are_inconclusive(report: Report, owner: Owner)
 
 
 def test_other_hardware_is_the_hosts() -> None:
-    _, verdict = judge(Report(cuda_available=True), same_hardware=False)
+    _, verdict = judge(Report(cuda_available=True), hardware=Hardware(same=False))
     assert (verdict.verdict, verdict.owner) == (INCONCLUSIVE, Owner.HOST)
 
 

@@ -14,7 +14,7 @@ from researchenvbench.build import build, parse_report, read_report
 from researchenvbench.sandbox.host_environment import host_environment
 from researchenvbench.sandbox.local import LocalSandbox
 from researchenvbench.source import fetch_source
-from researchenvbench.task import FolderSource, Task
+from researchenvbench.task import Breakage, FolderSource, Recipe, Task
 
 
 @pytest.fixture
@@ -29,11 +29,43 @@ def task(tmp_path):
     )
 
 
+class Listens:
+    """An agent that does nothing but remember what it was given."""
+
+    name = "listens"
+    built_in = True
+
+    def __init__(self, *, needs_recipe):
+        self.needs_recipe = needs_recipe
+
+    def digest(self, task):
+        return self.name
+
+    def build(self, assignment):
+        self.assignment = assignment
+        return AgentOutcome("finished", 0)
+
+
+@pytest.mark.parametrize("needs_recipe", [True, False])
+def test_only_who_follows_the_gold_recipe_is_told_it(task, tmp_path, needs_recipe):
+    gold = Recipe(steps=(("{python}", "install.py"),))
+    broken = Breakage(description="the module is gone", remove=("adder.py",))
+    task = task.model_copy(update={"gold": gold, "breakages": {"gone": broken}})
+    agent = Listens(needs_recipe=needs_recipe)
+    result = built(task, tmp_path, agent=agent)
+    assert agent.assignment.recipe == (gold if needs_recipe else None)
+    assert agent.assignment.task.gold is None
+    assert agent.assignment.task.breakages == {}
+    assert agent.assignment.environment["CUDA_VISIBLE_DEVICES"] == ""
+    assert result.shown_gpus == ()
+
+
 class Leaves:
     """An agent that leaves what a test wants in place of a report."""
 
     name = "leaves"
     built_in = True
+    needs_recipe = False
 
     def __init__(self, leave, outcome=("finished", 0)):
         self._leave, self._outcome = leave, outcome
@@ -46,14 +78,14 @@ class Leaves:
         return AgentOutcome(*self._outcome)
 
 
-def built(task, tmp_path, leave, **options):
+def built(task, tmp_path, leave=None, *, agent=None, **options):
     attempt = tmp_path / "attempt"
     attempt.mkdir()
     return build(
         attempt,
         task,
         fetch_source(task, cache=tmp_path / "cache"),
-        Leaves(leave, **options),
+        agent or Leaves(leave, **options),
         LocalSandbox(),
         host_environment(),
         time_limit_s=60,
@@ -104,7 +136,6 @@ def test_what_is_no_report_is_no_report_and_says_why(task, tmp_path, leave, why)
         python_error="",
         framework_versions={},
         results={},
-        same_hardware=True,
     )
     assert (verdict.level, verdict.verdict, verdict.owner) == (
         Level.C5,

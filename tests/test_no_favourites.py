@@ -23,9 +23,28 @@ def names():
     return sorted(found)
 
 
+def pattern_of(name):
+    """Finds the name in any of its spellings, also as a part of an identifier."""
+    parts = [re.escape(part) for part in re.split("[-_.]+", name)]
+    return re.compile(rf"(?<![A-Za-z0-9]){'[-_.]?'.join(parts)}(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", ["some-model", "some_model", "some.model"])
+@pytest.mark.parametrize(
+    "text",
+    ["import some_model", "uv pip install some-model", "SomeModel = 1", "no_some_model_here = 1"],
+)
+def test_a_name_is_found_however_it_is_written(name, text):
+    assert pattern_of(name).search(text)
+
+
+def test_a_name_within_another_word_is_not_one():
+    assert not pattern_of("jam").search("the jammed benjam jam2")
+
+
 @pytest.mark.parametrize("name", names())
 def test_neither_the_product_nor_the_agents_tests_name_it(name):
-    pattern = re.compile(rf"\b{re.escape(name).replace('-', '[-_]')}\b", re.IGNORECASE)
+    pattern = pattern_of(name)
     tests = Path(__file__).parent
     places = [*PACKAGE.rglob("*"), *(tests / "agents").rglob("*")]
     for path in places:

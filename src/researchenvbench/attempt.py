@@ -67,6 +67,25 @@ class Owner(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Want(StrEnum):
+    """What a host lacks where a level is `inconclusive (host)`."""
+
+    GPU = "gpu"
+    MORE_GPUS = "more-gpus"
+    WITNESS = "witness"  #: something that watches GPUs from outside
+    LIBRARY = "library"
+    PROGRAM = "program"
+    DISK = "disk"
+    SHARED_MEMORY = "shared-memory"
+    SANDBOX = "sandbox"
+    READER = "reader"
+
+    @property
+    def is_hardware(self) -> bool:
+        """Only another host, or a later version, can change it; nothing that a user installs."""
+        return self in (Want.GPU, Want.MORE_GPUS, Want.WITNESS)
+
+
 class AttemptStatus(StrEnum):
     """What an attempt as a whole counts as."""
 
@@ -167,7 +186,11 @@ class BuildResult(Stored):
     report: Report | None = None
     report_error: str | None = Field(None, description="Why there is no usable report.")
     environment: Environment | None = None
-    build_gpus: str = "none"
+    build_gpus: str = Field("none", description="What was asked for: all, a number or none.")
+    shown_gpus: tuple[str, ...] = Field(
+        (), description="Name and architecture of each GPU that the build was shown."
+    )
+    sandbox_options: dict[str, Any] = Field(default_factory=dict)
     host: HostFacts
     tokens: dict[str, int] | None = None
     cost_usd: float | None = None
@@ -203,6 +226,7 @@ class LevelResult(Stored):
     level: Level
     verdict: Verdict
     owner: Owner | None = Field(None, description="Whose fault a verdict short of passed is.")
+    want: Want | None = Field(None, description="What the host lacks, where it is the host's.")
     reason: str = Field("", description="One sentence: why this verdict.")
     advice: str = Field("", description="What a person can do about it.")
     seconds: float = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .attempt import Audit, ClaimResult, Level, LevelResult, Owner, Report, Verdict
@@ -34,7 +35,42 @@ _LEVELS = {
     "c4": Level.C4,
 }
 _OF_HARDWARE = frozenset({Level.C2, Level.C3, Level.C4})
+_SEVERAL = 2
+_OTHER_PYTHON = "another interpreter was judged than the report names"
 _OTHER_HARDWARE = "verified on other hardware than the build was shown"
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What is known of the hardware that the build was shown."""
+
+    same: bool = True  #: verification sees GPUs of the same kind, and at least as many
+    shown: int | None = None  #: how many GPUs the build was shown; None where nobody noted it
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What verification found, and what keeps it from deciding a claim."""
+
+    results: Mapping[Level, LevelResult]
+    hardware: Hardware
+    reported_judged: bool
+
+    def barrier(self, level: Level) -> str:
+        """Why that level can decide no claim of this report; empty where it can."""
+        if not self.reported_judged:
+            return _OTHER_PYTHON
+        return self.barrier_of_hardware(level)
+
+    def barrier_of_hardware(self, level: Level) -> str:
+        """As `barrier`, for claims that are not about the interpreter."""
+        if level not in _OF_HARDWARE:
+            return ""
+        if not self.hardware.same:
+            return _OTHER_HARDWARE
+        if level is Level.C4 and self.hardware.shown is not None and self.hardware.shown < _SEVERAL:
+            return "the build was not shown several GPUs"
+        return ""
 
 
 def audit(
@@ -46,14 +82,15 @@ def audit(
     python_error: str,
     framework_versions: Mapping[str, str],
     results: Mapping[Level, LevelResult],
-    same_hardware: bool,
+    hardware: Hardware = Hardware(),
+    reported_judged: bool = True,
 ) -> tuple[Audit, LevelResult]:
     """All claims with their outcomes, and the verdict of C5.
 
     `python_version` is the version of the interpreter that the report names, as it answered,
     or None with `python_error` where it is no usable one; `framework_versions` are those of
-    the distributions installed there. `same_hardware` says that
-    verification saw the hardware that the build was shown.
+    the distributions installed there. `reported_judged` says that `results` are of that
+    interpreter and not of another one that the user named.
     """
     if report is None:
         if not report_due:
@@ -66,16 +103,14 @@ def audit(
             owner=Owner.AGENT,
             reason=f"no report: {report_error or 'none was written'}",
         )
+    found = _Found(results, hardware, reported_judged)
     claims = [
         _path(report, python_version, python_error),
         _version_claim("python_version", report.python_version, python_version),
-        _torch_version(report.torch_version, framework_versions, results, python_version),
-        *_devices(report, results, same_hardware=same_hardware),
-        _ddp(report, results, same_hardware=same_hardware),
-        *(
-            _free_claim(claim.capability, claim.value, results, same_hardware=same_hardware)
-            for claim in report.claims
-        ),
+        _torch_version(report.torch_version, framework_versions, found, python_version),
+        *_devices(report, found),
+        _ddp(report, found),
+        *(_free_claim(claim.capability, claim.value, found) for claim in report.claims),
     ]
     outcomes = Counter(claim.outcome for claim in claims)
     judged = outcomes["true"] + outcomes["false"]
@@ -93,12 +128,10 @@ def audit(
         ),
         precision=outcomes["true"] / judged if judged else None,
     )
-    return summary, _verdict(summary, results, same_hardware=same_hardware)
+    return summary, _verdict(summary, found)
 
 
-def _verdict(
-    summary: Audit, results: Mapping[Level, LevelResult], *, same_hardware: bool
-) -> LevelResult:
+def _verdict(summary: Audit, found: _Found) -> LevelResult:
     if summary.over:
         false = [c for c in summary.claims if c.direction in ("over", "repository")]
         reason = "; ".join(f"{c.claim} {c.value!r}: {c.why or f'found {c.found!r}'}" for c in false)
@@ -112,7 +145,7 @@ def _verdict(
         return LevelResult(
             level=Level.C5,
             verdict=Verdict.INCONCLUSIVE,
-            owner=_owner(summary, results, same_hardware=same_hardware),
+            owner=_owner(summary, found),
             reason=f"none of the claims could be verified: {'; '.join(reasons)}",
         )
     counts = f"{summary.true} of {summary.made} claims true"
@@ -128,15 +161,15 @@ def _verdict(
     return LevelResult(level=Level.C5, verdict=Verdict.PASSED, reason=", ".join([counts, *more]))
 
 
-def _owner(summary: Audit, results: Mapping[Level, LevelResult], *, same_hardware: bool) -> Owner:
+def _owner(summary: Audit, found: _Found) -> Owner:
     """Whose fault it is that no claim could be verified: that of the level it is about."""
     for claim in summary.claims:
         level = _level_of(claim.claim)
         if claim.outcome != "unverifiable" or level is None:
             continue
-        if not same_hardware and level in _OF_HARDWARE:
+        if found.barrier_of_hardware(level):
             return Owner.HOST
-        result = results.get(level)
+        result = found.results.get(level)
         if result is not None and result.verdict is Verdict.INCONCLUSIVE and result.owner:
             return result.owner
     return Owner.UNKNOWN
@@ -186,14 +219,14 @@ def _version_claim(name: str, claimed: str | None, found: str | None) -> ClaimRe
 def _torch_version(
     claimed: str | None,
     versions: Mapping[str, str],
-    results: Mapping[Level, LevelResult],
+    found_by: _Found,
     python_version: str | None,
 ) -> ClaimResult:
     """As torch itself gave it where it could be asked, else by its metadata.
 
     The two differ honestly: metadata of a wheel may lack the build suffix.
     """
-    c2 = results.get(Level.C2)
+    c2 = found_by.results.get(Level.C2) if found_by.reported_judged else None
     answers = c2.details.get("frameworks", {}) if c2 else {}
     found = answers.get("torch", {}).get("version") or versions.get("torch")
     if found is None and claimed is not None and python_version is not None:
@@ -225,28 +258,39 @@ def same_version(claimed: str, found: str) -> bool:
     return bool(claimed_public) and claimed_parts == found_parts[: len(claimed_parts)]
 
 
-def _devices(
-    report: Report, results: Mapping[Level, LevelResult], *, same_hardware: bool
-) -> list[ClaimResult]:
-    """Whether a framework sees a GPU, and how many GPUs were shown."""
-    c2 = results.get(Level.C2)
+def _devices(report: Report, found: _Found) -> list[ClaimResult]:
+    """Whether a framework sees a GPU, and how many GPUs the build was shown."""
+    c2 = found.results.get(Level.C2)
     seen: bool | None = None
     shown: int | None = None
-    if not same_hardware:
-        why = _OTHER_HARDWARE
+    why_seen = why_shown = found.barrier_of_hardware(Level.C2)
+    if why_shown:
+        pass
     elif c2 is None:
-        why = "C2 was not run"
+        why_seen = why_shown = "C2 was not run"
     elif c2.verdict not in (Verdict.PASSED, Verdict.FAILED):
-        why = f"C2 is {c2.verdict}: {c2.reason}"
+        why_seen = why_shown = f"C2 is {c2.verdict}: {c2.reason}"
     else:
-        why = f"C2 {c2.verdict}{f': {c2.reason}' if c2.reason else ''}"
-        answers = c2.details.get("frameworks", {}).values()
-        seen = any(answer.get("devices") for answer in answers)
+        why_seen = why_shown = f"C2 {c2.verdict}{f': {c2.reason}' if c2.reason else ''}"
+        seen = _sees_devices(c2)
         shown = c2.details.get("shown")
+        if found.hardware.shown is not None:
+            shown = found.hardware.shown
+            why_shown = f"the build was shown {shown}"
+    if barrier := found.barrier(Level.C2):
+        seen, why_seen = None, barrier
     return [
-        _capability("cuda_available", report.cuda_available, seen, why),
-        _capability("gpu_count", report.gpu_count, shown, why),
+        _capability("cuda_available", report.cuda_available, seen, why_seen),
+        _capability("gpu_count", report.gpu_count, shown, why_shown),
     ]
+
+
+def _sees_devices(c2: LevelResult) -> bool | None:
+    """Whether a framework sees a GPU; None where one that was asked gave no answer."""
+    answers = c2.details.get("frameworks", {}).values()
+    if any(answer.get("devices") for answer in answers):
+        return True
+    return False if answers and all("devices" in answer for answer in answers) else None
 
 
 def _capability(name: str, claimed: Any, found: Any, why: str) -> ClaimResult:
@@ -271,14 +315,12 @@ def _capability(name: str, claimed: Any, found: Any, why: str) -> ClaimResult:
     )
 
 
-def _ddp(
-    report: Report, results: Mapping[Level, LevelResult], *, same_hardware: bool
-) -> ClaimResult:
-    c4 = results.get(Level.C4)
+def _ddp(report: Report, found_by: _Found) -> ClaimResult:
+    c4 = found_by.results.get(Level.C4)
     found: bool | None = None
     why = "there was no multi-GPU run to compare with"
-    if not same_hardware:
-        why = _OTHER_HARDWARE
+    if barrier := found_by.barrier(Level.C4):
+        why = barrier
     elif c4 is not None:
         if c4.verdict in (Verdict.PASSED, Verdict.FAILED):
             found = c4.verdict is Verdict.PASSED
@@ -286,12 +328,10 @@ def _ddp(
     return _capability("ddp_expected_ok", report.ddp_expected_ok, found, why)
 
 
-def _free_claim(
-    capability: str, value: Any, results: Mapping[Level, LevelResult], *, same_hardware: bool
-) -> ClaimResult:
+def _free_claim(capability: str, value: Any, found_by: _Found) -> ClaimResult:
     """A claim that names a stage or level, against that level; others cannot be verified."""
     level = _level_of(capability)
-    result = results.get(level) if level else None
+    result = found_by.results.get(level) if level else None
     claimed = {"true": True, "passed": True, "false": False, "failed": False}.get(
         str(value).strip().lower()
     )
@@ -303,8 +343,8 @@ def _free_claim(
         why = "it names no stage and no level"
     elif result is None:
         why = f"{level} was not run"
-    elif level in _OF_HARDWARE and not same_hardware:
-        why = _OTHER_HARDWARE
+    elif barrier := found_by.barrier(level):
+        why = barrier
     else:
         why = f"{level} {result.verdict}{f': {result.reason}' if result.reason else ''}"
         if result.verdict in (Verdict.PASSED, Verdict.FAILED):

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -18,21 +19,24 @@ from pydantic import ValidationError
 from . import __version__
 from .agents import Assignment
 from .attempt import BuildResult, HostFacts, Owner, Report, now
+from .audit import Hardware
 from .errors import SandboxError
 from .process import seconds_in_programs
-from .sandbox.gpu import inventory
+from .sandbox.gpu import gpu_words, inventory
 from .sandbox.host_environment import base_environment, redacted_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from .agents import Agent
     from .sandbox import Box, HostEnvironment, Sandbox
+    from .sandbox.gpu import Gpu
     from .source import Snapshot
     from .task import Task
 
-_REPORT_LIMIT_BYTES = 1_000_000
+REPORT_LIMIT_BYTES = 1_000_000
 
 
 def build(
@@ -66,20 +70,17 @@ def build(
 
     say("copying the source", log=log)
     with sandbox.build_box(attempt, snapshot.tree) as box:
-        environment = base_environment(box.layout, host, installs=True)
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(shown)
-        environment.update(host.variables)
         outcome = agent.build(
-            Assignment(
-                box=box,
-                environment=environment,
+            assignment(
+                box,
+                host,
+                gpus=shown,
                 log=log,
                 say=note,
                 deadline=clock + time_limit_s,
-                gpus=tuple(gpu.name for gpu in inventory().gpus if str(gpu.index) in shown),
-                python=task.python,
                 date=snapshot.date,
                 task=task,
+                with_recipe=agent.needs_recipe,
             )
         )
     if outcome.reason:
@@ -106,14 +107,49 @@ def build(
         report_error=report_error,
         environment=frozen,
         build_gpus=build_gpus,
+        shown_gpus=tuple(gpu_words(gpu) for gpu in shown),
         host=host_facts(host),
+    )
+
+
+def assignment(
+    box: Box,
+    host: HostEnvironment,
+    *,
+    gpus: Sequence[Gpu],
+    log: Path,
+    say: Callable[[str], None],
+    deadline: float,
+    date: datetime | None,
+    task: Task | None = None,
+    with_recipe: bool = False,
+) -> Assignment:
+    """What an agent is given to build for `task`, or for a repository without one.
+
+    Of the task it is not told how it is solved: neither the gold recipe, unless it is asked
+    to follow it, nor the breakages.
+    """
+    environment = base_environment(box.layout, host, installs=True)
+    environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu.index) for gpu in gpus)
+    environment.update(host.variables)
+    return Assignment(
+        box=box,
+        environment=environment,
+        log=log,
+        say=say,
+        deadline=deadline,
+        gpus=tuple(gpu.name for gpu in gpus),
+        python=task.python if task else "",
+        date=date,
+        task=task.model_copy(update={"gold": None, "breakages": {}}) if task else None,
+        recipe=task.gold if task and with_recipe else None,
     )
 
 
 def read_report(box: Box) -> tuple[Report | None, str | None]:
     """The report that the agent left, or None and why there is no usable one."""
     try:
-        text = box.read(box.layout.report, _REPORT_LIMIT_BYTES)
+        text = box.read(box.layout.report, REPORT_LIMIT_BYTES)
     except SandboxError as error:
         return None, str(error.args[0])
     return parse_report(text)
@@ -150,9 +186,20 @@ def host_facts(host: HostEnvironment) -> HostFacts:
     )
 
 
-def _shown_gpus(build_gpus: str) -> list[str]:
-    """Indices of the GPUs that a build is shown."""
-    gpus = [str(gpu.index) for gpu in inventory().gpus]
+def hardware_shown(done: BuildResult) -> Hardware:
+    """What the build was shown, compared with what verification sees now.
+
+    GPUs of the same kind are the same hardware also where verification sees more of them:
+    what a framework can do with one does not depend on how many others there are.
+    """
+    shown, seen = Counter(done.shown_gpus), Counter(map(gpu_words, inventory().gpus))
+    same = shown.keys() == seen.keys() and shown <= seen
+    return Hardware(same=same, shown=len(done.shown_gpus))
+
+
+def _shown_gpus(build_gpus: str) -> Sequence[Gpu]:
+    """The GPUs that a build is shown."""
+    gpus = inventory().gpus
     if build_gpus == "all":
         return gpus
     return gpus[: 0 if build_gpus == "none" else int(build_gpus)]

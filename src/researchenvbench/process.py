@@ -1,4 +1,4 @@
-"""The one place that runs programs on this host.
+"""Runs programs on this host, each under a supervisor: all that a box runs.
 
 Every program runs under a supervisor (`standalone.supervise`), in an interpreter of its own,
 which ends the whole process tree at the time limit, on demand, and when the harness dies.

@@ -1,17 +1,19 @@
 """What proves a task: the ledger of a suite, `proofs.json` in its folder.
 
 A stage is proven when the gold recipe passed it and at least one breakage failed it for the
-reason that matters, for the task as it is now (by digest). This module reads and writes the
-ledger; making proofs is `run.prove`'s business.
+reason that matters: for the task, the recipe and the breakages as they are now, by digest.
+This module reads and writes the ledger; making proofs is `run.prove`'s business.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import ConfigDict, Field
 
-from .attempt import RECORD_SCHEMA, Verdict
+from .attempt import RECORD_SCHEMA, Verdict, Want
 from .stored import Stored
 from .task import StageName
 
@@ -31,6 +33,7 @@ class BreakageProof(Stored):
     expected: Literal["failed", "passed"]
     verdict: Verdict
     as_expected: bool
+    want: Want | None = Field(None, description="What the host lacks, where that is why.")
     reason: str = ""
     seconds: float = 0.0
 
@@ -50,6 +53,9 @@ class TaskProof(Stored):
     task: str
     task_digest: str
     recipe_digest: str
+    proof_digest: str = Field(
+        "", description="Of the recipe and the breakages; without it nothing is proven."
+    )
     date: str
     reb_version: str
     system: str
@@ -61,8 +67,14 @@ class TaskProof(Stored):
     c0_missing: tuple[str, ...] = Field((), description="Imports that gold leaves unresolved.")
     problem: str = Field("", description="Why there is no proof; empty where there is one.")
 
+    def holds_for(self, task: Task) -> bool:
+        """Whether it was made with the task, the recipe and the breakages as they are now."""
+        return self.task_digest == task.digest and self.proof_digest == proof_digest(task)
+
     def standing(self, stage: StageName) -> Standing:
-        """Whether this proof makes the stage proven."""
+        """Whether this proof makes the stage proven, for what it was made with."""
+        if self.problem:
+            return "unproven"
         level = {StageName.CPU: "C1", StageName.SINGLE_GPU: "C3", StageName.MULTI_GPU: "C4"}[stage]
         passed = any(s.stage is stage and s.verdict is Verdict.PASSED for s in self.stages)
         mine = [proof for proof in self.breakages if proof.level == level]
@@ -78,6 +90,29 @@ class Ledger(Stored):
     proofs: dict[str, TaskProof] = Field(default_factory=dict)
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+def proof_digest(task: Task) -> str:
+    """Digest of what proves a task: the gold recipe, its files, and what each breakage does.
+
+    `Task.digest` leaves these out, since they change no verdict.
+    """
+    gold = task.gold
+    proof = {
+        "gold": gold.model_dump(mode="json") if gold else None,
+        "breakages": {
+            name: breakage.model_dump(mode="json", exclude={"description"})
+            for name, breakage in task.breakages.items()
+        },
+    }
+    total = hashlib.sha256(json.dumps(proof, sort_keys=True).encode())
+    if gold is not None:
+        texts = [text for step in gold.steps for text in step] + list(gold.env.values())
+        names = {text.removeprefix("{task}/") for text in texts if text.startswith("{task}/")}
+        for name in sorted(names):
+            if (path := task.folder / name).is_file():
+                total.update(name.encode() + path.read_bytes())
+    return total.hexdigest()
 
 
 def ledger_file(suite_folder: Path) -> Path:
@@ -96,6 +131,6 @@ def standing(task: Task, stage: StageName) -> Standing:
     if task.stages[stage].not_solvable:
         return "not_solvable"
     proof = load_ledger(task.folder.parent).proofs.get(task.name)
-    if proof is None or proof.task_digest != task.digest:
+    if proof is None or not proof.holds_for(task):
         return "unproven"
     return proof.standing(stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -35,10 +36,12 @@ class Stored(BaseModel):
         """Read from JSON.
 
         Raises:
-            RecordError: absent, unreadable, or not such a record.
+            RecordError: absent, unreadable, of a newer schema, or not such a record.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
+            text = path.read_bytes()
+            cls._refuse_newer(path, text)
+            return cls.model_validate_json(text)
         except OSError as error:
             raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
         except ValidationError as error:
@@ -48,6 +51,24 @@ class Stored(BaseModel):
                 f"{path}: not a {cls.__name__}: {where}: {first['msg']}",
                 advice="it was written by another version, or damaged; remove it to make it anew",
             ) from error
+
+    @classmethod
+    def _refuse_newer(cls, path: Path, text: bytes) -> None:
+        """Refuse what a newer version wrote: its words may mean something else."""
+        field = cls.model_fields.get("schema_version")
+        if field is None:
+            return
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            return  # the validation that follows says what is wrong with it
+        schema = data.get("schema") if isinstance(data, dict) else None
+        if isinstance(schema, int) and schema > field.default:
+            raise RecordError(
+                f"{path}: was written by a newer version: schema {schema}, "
+                f"and this one reads up to {field.default}",
+                advice="read it with the version that wrote it, or a newer one",
+            )
 
 
 def _plain(value: Any) -> Any:

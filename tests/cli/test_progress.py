@@ -23,6 +23,7 @@ from researchenvbench.attempt import (
     Owner,
     Record,
     Verdict,
+    Want,
 )
 from researchenvbench.cli.progress import (
     Activity,
@@ -50,7 +51,11 @@ def save_record(attempt: PlannedAttempt) -> None:
     results = {
         Level.C1: LevelResult(level=Level.C1, verdict=Verdict.PASSED, proven="proven"),
         Level.C2: LevelResult(
-            level=Level.C2, verdict=Verdict.INCONCLUSIVE, owner=Owner.HOST, reason="no GPU"
+            level=Level.C2,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=Owner.HOST,
+            want=Want.GPU,
+            reason="no GPU",
         ),
     }
     Record(

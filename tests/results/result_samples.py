@@ -16,10 +16,16 @@ from researchenvbench.attempt import (
     Record,
     Sizes,
     Verdict,
+    Want,
 )
 
 HOST = HostFacts(system="Linux 6.1 x86_64", cpus=2, memory_bytes=24_000_000_000)
-NO_GPU = {"verdict": Verdict.INCONCLUSIVE, "owner": Owner.HOST, "reason": "no GPU"}
+NO_GPU = {
+    "verdict": Verdict.INCONCLUSIVE,
+    "owner": Owner.HOST,
+    "want": Want.GPU,
+    "reason": "no GPU",
+}
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 HOSTILE = (
     f"<script>alert(1)</script> [red]x[/red] {ESCAPE}\u202e{{{{ 7 * 7 }}}}\r\nsecond '\" &amp;"

@@ -1,7 +1,7 @@
 import pytest
 from result_samples import FAILED_CPU, HOSTILE, NO_GPU, result
 
-from researchenvbench.attempt import Freshness, Level, Owner, Verdict
+from researchenvbench.attempt import Freshness, Level, Owner, Verdict, Want
 from researchenvbench.results.wording import (
     clean,
     duration,
@@ -37,7 +37,13 @@ def test_long_text_is_cut():
         (result(Level.C2, Verdict.NOT_APPLICABLE), "n/a"),
         (result(Level.C2, **NO_GPU), "? no GPU"),
         (
-            result(Level.C3, Verdict.INCONCLUSIVE, owner=Owner.HOST, reason="witness: x"),
+            result(
+                Level.C3,
+                Verdict.INCONCLUSIVE,
+                owner=Owner.HOST,
+                want=Want.WITNESS,
+                reason="nothing watched",
+            ),
             "? witness",
         ),
         (result(Level.C3, Verdict.INCONCLUSIVE, owner=Owner.ASSET, reason="x"), "? asset"),

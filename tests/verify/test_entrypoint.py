@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from researchenvbench.attempt import Level, Owner, Report, Verdict
+from researchenvbench.diagnose import _rules
+from researchenvbench.errors import TaskError
 from researchenvbench.sandbox.host_environment import base_environment, host_environment
 from researchenvbench.sandbox.local import LocalSandbox
 from researchenvbench.source import fetch_source
 from researchenvbench.task import StageName, Task
 from researchenvbench.taskfile import load_suite
-from researchenvbench.verify.entrypoint import run_stage
+from researchenvbench.verify.confirm import _QUESTIONS
+from researchenvbench.verify.entrypoint import other_interpreter, run_stage
 from researchenvbench.verify.pyramid import with_interpreter
 from researchenvbench.verify.subject import Subject
 
@@ -49,7 +52,7 @@ def judge(tmp_path_factory, cache):
     attempts = {}
 
     def run(task, *, report_env=None, **options):
-        key = task.source.path
+        key = task.name
         if key not in attempts:
             attempts[key] = build(task)
         attempt, snapshot, python = attempts[key]
@@ -153,6 +156,52 @@ def test_a_library_that_the_host_has_is_not_believed_to_be_missing(judge):
     assert (result.verdict, result.owner) == (Verdict.FAILED, Owner.AGENT)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "insufficient shared memory (shm)",
+        "No space left on device",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'git'",
+        "libz.so.1: cannot open shared object file: No such file",
+    ],
+)
+def test_words_alone_move_nothing_to_the_host(judge, words):
+    result = judge(variant("adder", **prints("x", more=f"raise RuntimeError({words!r})")))
+    assert (result.verdict, result.owner) == (Verdict.FAILED, Owner.AGENT)
+
+
+def test_every_rule_that_blames_the_host_names_what_can_be_asked_of_it():
+    blaming = [rule for rule in _rules() if rule.owner is Owner.HOST]
+    assert blaming
+    for rule in blaming:
+        assert rule.want in _QUESTIONS, rule.name
+
+
+def test_a_task_cannot_show_the_gpus_that_its_level_hides(judge):
+    shows = {
+        "command": ["{python}", "-c", "import os; print(repr(os.environ['CUDA_VISIBLE_DEVICES']))"],
+        "env": {"CUDA_VISIBLE_DEVICES": "0"},
+        "evidence": [{"kind": "output", "pattern": "^''$"}],
+    }
+    assert judge(variant("adder", **shows)).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("script", "right"),
+    [
+        ("#!{bin}/python\nimport adder", True),
+        ("#!/bin/sh\n'''exec' \"{bin}/python\" \"$0\" \"$@\"\n' '''\nimport adder", True),
+        ("#!/bin/sh\n'''exec' {bin}/python3 \"$0\" \"$@\"\n' '''\nimport adder", True),
+        ("#!/usr/bin/python3\n# {bin}/python\nprint('done')", False),
+        ("#!/bin/sh\n# {bin}/python\necho done", False),
+    ],
+)
+def test_a_console_script_runs_the_reported_interpreter(script, right):
+    binaries = "/some where/env/bin"
+    text = script.format(bin=binaries)
+    assert (other_interpreter(text, Path(binaries)) is None) is right
+
+
 def test_a_full_disk_that_is_not_full_is_not_believed(judge):
     lies = "raise OSError(28, 'No space left on device')"
     result = judge(variant("adder", **prints("x", more=lies)))
@@ -222,8 +271,8 @@ def test_a_readme_block_is_taken_from_the_source(judge):
     result = judge(variant("adder", **block))
     assert result.verdict is Verdict.PASSED, result.reason
     block["readme_block"] = {"file": "README.md", "number": 9, "language": "bash"}
-    result = judge(variant("adder", **block))
-    assert (result.verdict, result.owner) == (Verdict.INCONCLUSIVE, Owner.TASK)
+    with pytest.raises(TaskError, match="there is no number 9"):
+        judge(variant("adder", **block))
 
 
 def test_a_stage_that_nothing_can_pass_is_the_tasks(judge):

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from researchenvbench.attempt import Report
 from researchenvbench.source import Snapshot, fetch_source, snapshot_in_place
 from researchenvbench.task import Task
-from researchenvbench.verify.integrity import compare, is_generated, untracked
+from researchenvbench.verify.integrity import (
+    compare,
+    is_generated,
+    start_variables,
+    untracked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +66,7 @@ def test_an_untouched_copy_has_no_findings(snapshot: Snapshot, repo: Path) -> No
     (repo / ".venv/lib").mkdir(parents=True)
     (repo / "notes.txt").write_text("mine")
     assert found(snapshot, repo) == []
-    assert untracked(snapshot, repo) == ["notes.txt"]
+    assert untracked(snapshot, repo) == ("notes.txt",)
 
 
 def _swap_link(repo: Path) -> None:
@@ -244,3 +250,14 @@ def test_names_that_are_no_utf8(repository: GitRepository, tmp_path: Path) -> No
     [finding] = found(snapshot, copy)
     assert finding.where == strange
     assert "caf" in finding.model_dump_json()
+
+
+def test_variables_that_load_other_code_are_findings():
+    env = {"LD_PRELOAD": "/tmp/x.so", "PYTHONPATH": "/repo", "HF_HOME": "/x", "PYTHONHASHSEED": "0"}
+    found = start_variables(Report(env=env))
+    assert [finding.what.split("=")[0].split()[-1] for finding in found] == [
+        "LD_PRELOAD",
+        "PYTHONPATH",
+    ]
+    assert not any(finding.disqualifies for finding in found)
+    assert start_variables(None) == ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..sandbox import Box
-    from ..task import Task
+    from ..task import Recipe, Task
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Assignment:
     gpus: tuple[str, ...] = ()  #: names of the GPUs that the build is shown
     python: str = ""  #: version specifier that the task states; empty where none
     date: datetime | None = None  #: the source's date, where known
-    task: Task | None = None  #: for agents that follow the task's own recipe
+    task: Task | None = None  #: without gold recipe and breakages
+    recipe: Recipe | None = None  #: the task's gold recipe, for agents that need it
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Agent(Protocol):
     name: str
     #: Runs only code that this project wrote: no trust is asked of the user for it.
     built_in: bool
+    #: It is given the task's gold recipe, to follow it; no agent that is judged is.
+    needs_recipe: bool
 
     def digest(self, task: Task | None) -> str:
         """Digest of everything in its configuration that changes what it does for `task`."""

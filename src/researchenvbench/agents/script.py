@@ -25,6 +25,7 @@ class ScriptAgent:
 
     name = "script"
     built_in = False
+    needs_recipe = False
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -63,6 +64,7 @@ class GoldAgent:
 
     name = "gold"
     built_in = True
+    needs_recipe = True
 
     def digest(self, task: Task | None) -> str:
         """Digest of the task's recipe."""
@@ -70,11 +72,10 @@ class GoldAgent:
 
     def build(self, assignment: Assignment) -> AgentOutcome:
         """Follow the gold recipe; without one there is nothing to build."""
-        recipe = assignment.task.gold if assignment.task else None
-        if recipe is None:
+        if assignment.recipe is None:
             assignment.say("the task has no gold recipe")
             return AgentOutcome("finished", 1, "the task has no gold recipe")
-        return follow(recipe, assignment)
+        return follow(assignment.recipe, assignment)
 
 
 def recipe_digest(recipe: Recipe | None) -> str:

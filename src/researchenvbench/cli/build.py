@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -19,7 +20,9 @@ from . import EXIT_FAILED
 @click.option(
     "--index-date",
     metavar="DATE",
-    help="Take packages as of this day (YYYY-MM-DD), or `commit`: the day of the commit.",
+    default="commit",
+    show_default=True,
+    help="Take packages as of this day: YYYY-MM-DD, `commit` (that of the commit), or `none`.",
 )
 @click.option(
     "--time-limit",
@@ -32,15 +35,17 @@ from . import EXIT_FAILED
 @click.option("--report", type=click.Path(path_type=Path), help="Also write the report here.")
 @click.option("--log", type=click.Path(path_type=Path), help="The log.  [default: PREFIX.log]")
 @click.option("--replace", is_flag=True, help="Make an environment that is there already anew.")
+@click.option("--json", "as_json", is_flag=True, help="Print outcome and report as JSON.")
 @click.option("--quiet", is_flag=True, help="Only the last line.")
 def command(
     path: Path,
     prefix: Path | None,
-    index_date: str | None,
+    index_date: str,
     minutes: float,
     report: Path | None,
     log: Path | None,
     replace: bool,
+    as_json: bool,
     quiet: bool,
 ) -> int:
     """Make an environment in which the repository in PATH runs.
@@ -53,13 +58,14 @@ def command(
     fit this host, installs, tries the imports, and says why at each step. It installs no
     system packages.
     """
-    from ..agents import Assignment
     from ..agents.builtin import BuiltinAgent
+    from ..build import assignment
     from ..sandbox.gpu import inventory
-    from ..sandbox.host_environment import base_environment, host_environment
+    from ..sandbox.host_environment import host_environment
     from ..sandbox.in_place import user_box
     from ..source import commit_date
 
+    agent = BuiltinAgent(index_date=index_date)
     repo = path.resolve()
     target = (prefix or repo / ".venv").absolute()
     _may_be_made(target, path, replace=replace)
@@ -71,30 +77,41 @@ def command(
     def say(line: str) -> None:
         with log_file.open("a", encoding="utf-8") as stream:
             stream.write(f"# {line}\n")
-        if not quiet:
+        if not quiet and not as_json:
             click.echo(line, err=True)
 
     with user_box(repo, target) as box:
-        outcome = BuiltinAgent(index_date=index_date or "commit").build(
-            Assignment(
-                box=box,
-                environment=base_environment(box.layout, host, installs=True),
+        outcome = agent.build(
+            assignment(
+                box,
+                host,
+                gpus=inventory().gpus,
                 log=log_file,
                 say=say,
                 deadline=time.monotonic() + minutes * 60,
-                gpus=tuple(gpu.name for gpu in inventory().gpus),
                 date=commit_date(repo),
             )
         )
         written = box.layout.report.read_bytes() if box.layout.report.is_file() else None
     if report is not None and written is not None:
         report.write_bytes(written)
-    if outcome.outcome == "finished" and outcome.exit_code == 0:
+    complete = outcome.outcome == "finished" and outcome.exit_code == 0
+    why = outcome.reason or ("" if complete else "see the log")
+    if as_json:
+        facts = {
+            "complete": complete,
+            "outcome": outcome.outcome,
+            "reason": why,
+            "prefix": str(target),
+            "log": str(log_file),
+            "report": json.loads(written) if written is not None else None,
+        }
+        click.echo(json.dumps(facts, indent=1))
+    elif complete:
         click.echo(f"{target} is ready; judge it with: reb verify {path}")
-        return 0
-    why = outcome.reason or "see the log"
-    click.echo(f"{target} is not complete: {why}; log: {log_file}")
-    return EXIT_FAILED
+    else:
+        click.echo(f"{target} is not complete: {why}; log: {log_file}")
+    return 0 if complete else EXIT_FAILED
 
 
 def _may_be_made(target: Path, path: Path, *, replace: bool) -> None:

@@ -157,6 +157,7 @@ def _as_json(run: Path, plan: RunPlan, entries: list[Entry]) -> dict[str, Any]:
                 "attempt": entry.attempt,
                 "folder": str(entry.folder),
                 "problem": entry.problem,
+                "older": entry.older,
                 "research_ready": entry.record.research_ready if entry.record else False,
                 "record": entry.record.model_dump(mode="json", by_alias=True)
                 if entry.record

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +56,8 @@ _TYPICAL_MINUTES, _TYPICAL_GB = 3, 1.5
 @click.option(
     "--fail-on",
     type=click.Choice(["failed", "inconclusive"]),
-    help="Exit with 1 when a level failed, or with 3 when one is inconclusive.",
+    help="Exit with 1 when a level failed or an attempt is disqualified; with `inconclusive` "
+    "also with 3 when a level is inconclusive.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done.")
 @click.option(
@@ -134,19 +134,17 @@ def command(
 
     from .progress import make_watcher
 
-    pool = LocalPool(jobs)  # before the watcher, which may have threads
-    with ExitStack() as stack:
-        watcher = stack.enter_context(make_watcher(quiet=quiet, json=as_json))
-        try:
+    try:
+        pool = LocalPool(jobs)  # before the watcher, which may have threads
+        with make_watcher(quiet=quiet, json=as_json) as watcher:
             pool.run(planned, watcher, reverify=reverify)
-        except KeyboardInterrupt:
-            stack.close()
-            click.echo(
-                f"\ninterrupted; what is finished is kept in {folder.path}. "
-                "The same command goes on from there.",
-                err=True,
-            )
-            raise
+    except KeyboardInterrupt:
+        click.echo(
+            f"\ninterrupted; what is finished is kept in {folder.path}. "
+            "The same command goes on from there.",
+            err=True,
+        )
+        raise
     return _finish(folder, planned, watcher.problems, fail_on=fail_on, as_json=as_json)
 
 
@@ -168,14 +166,15 @@ def _finish(
     show([folder.path], as_json=as_json, problems=problems)
     if not as_json:
         click.echo(f"page: {folder.page_file}")
-    mine = {attempt.folder.path for attempt in planned}
-    records = [entry.record for entry in entries if entry.folder in mine]
-    if None in records or len(records) < len(mine):
+    mine = {attempt.folder.path: attempt.folder.name for attempt in planned}
+    chosen = [entry for entry in entries if entry.folder in mine]
+    records = [entry.record for entry in chosen if entry.record is not None]
+    # A record of an earlier time is no answer where today's job ended with a problem.
+    if len(records) < len(mine) or not problems.keys().isdisjoint(mine.values()):
         return EXIT_FAILED
-    verdicts = {
-        result.verdict for record in records if record for result in record.results.values()
-    }
-    if fail_on and Verdict.FAILED in verdicts:
+    verdicts = {result.verdict for record in records for result in record.results.values()}
+    failed = Verdict.FAILED in verdicts or any(entry.disqualified for entry in chosen)
+    if fail_on and failed:
         return EXIT_FAILED
     if fail_on == "inconclusive" and Verdict.INCONCLUSIVE in verdicts:
         return EXIT_INCONCLUSIVE

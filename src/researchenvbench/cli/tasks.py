@@ -197,14 +197,19 @@ def prove(
         if not no_ledger:
             save_proof(suite, proof)
         held = sum(breakage.as_expected for breakage in proof.breakages)
-        stages = ", ".join(f"{s.stage} {s.verdict} in {s.seconds} s" for s in proof.stages)
-        word = "NOT PROVEN" if problems else "proven"
+        stages = ", ".join(
+            f"{s.stage} {proof.standing(s.stage)} ({s.verdict} in {s.seconds} s)"
+            for s in proof.stages
+        )
+        word = "NOT as it should be" if problems else "good"
         click.echo(
             f"{task.name}: {word}: {stages or proof.problem}; "
             f"{held} of {len(proof.breakages)} breakages as they should be"
         )
         for problem in problems:
             click.echo(f"  {problem}")
+        if problems:
+            click.echo(f"  logs are in {folder.attempt(task.name, 1).path}")
         wrong += bool(problems)
     return EXIT_FAILED if wrong else 0
 

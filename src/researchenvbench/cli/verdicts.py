@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from ..attempt import LevelResult, Record
 
-#: Reasons of `inconclusive (host)` that only other hardware can change.
-_HARDWARE = ("no GPU", "GPU, the stage asks for", "witness")
-
 
 def show_record(record: Record, folder: Path, *, as_json: bool) -> None:
     """Print a record, whose logs lie below `folder`: as JSON, or as lines for a person."""
@@ -42,8 +39,8 @@ def exit_code(record: Record) -> int:
 
 
 def _for_want_of_hardware(result: LevelResult) -> bool:
-    from ..attempt import Level, Owner
+    from ..attempt import Level
 
     if result.level is Level.C5:
         return True  # it only repeats what the other levels could not decide
-    return result.owner is Owner.HOST and any(text in result.reason for text in _HARDWARE)
+    return result.want is not None and result.want.is_hardware

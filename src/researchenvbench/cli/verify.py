@@ -67,6 +67,10 @@ def command(
     def name_python(chosen: ChosenPython) -> None:
         click.echo(f"judging {chosen.path} (named by {chosen.named_by})", err=True)
 
+    if (path / "job.json").is_file():
+        _refuse_of_an_attempt(path, {"--task": task_name, "--entry": entry, "--report": report})
+    if task_name is not None and entry is not None:
+        raise click.UsageError("--task gives the stages already: leave out --entry, or --task")
     results = out or new_results_folder(path)
     task = _task(path, task_name, entry, interactive=not (as_json or quiet))
     record: Record = verify(
@@ -85,6 +89,14 @@ def command(
     )
     show_record(record, results, as_json=as_json)
     return exit_code(record)
+
+
+def _refuse_of_an_attempt(path: Path, options: dict[str, object]) -> None:
+    given = " and ".join(name for name, value in options.items() if value is not None)
+    if given:
+        raise click.UsageError(
+            f"{path} is an attempt of a run, which has its own task and report: leave out {given}"
+        )
 
 
 def _levels(levels: tuple[str, ...], stages: tuple[str, ...]) -> tuple[Level, ...]:

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..attempt import Owner
+from ..attempt import Owner, Want
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,8 @@ class Diagnosis:
     cause: str  #: one sentence
     advice: str = ""
     system_packages: tuple[str, ...] = ()  #: Debian packages that would mend it
+    want: Want | None = None  #: what the host lacks, by which the host can be asked itself
+    key: str = ""  #: the name of the library or program that is lacking
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class _Rule:
     cause: str
     advice: str
     table: dict[str, str]
+    want: Want | None
+    key: str  #: where it is not the group `key` of the pattern
     general: bool  #: names the error and no cause
 
 
@@ -131,6 +135,8 @@ def _apply(rule: _Rule, match: re.Match[str]) -> Diagnosis | None:
         cause=rule.cause.format(**found),
         advice=rule.advice.format(**found),
         system_packages=packages,
+        want=rule.want,
+        key=rule.key or found.get("key", ""),
     )
 
 
@@ -147,6 +153,8 @@ def _rules() -> tuple[_Rule, ...]:
             cause=rule["cause"],
             advice=rule.get("advice", ""),
             table=rule.get("table", {}),
+            want=Want(rule["want"]) if "want" in rule else None,
+            key=rule.get("key", ""),
             general=rule.get("general", False),
         )
         for rule in data["rules"]

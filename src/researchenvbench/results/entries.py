@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from .. import __version__
 from ..attempt import AttemptStatus
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class Entry:
     def disqualified(self) -> bool:
         """Its results are recorded and do not count."""
         return self.record is not None and self.record.status is AttemptStatus.DISQUALIFIED
+
+    @property
+    def older(self) -> bool:
+        """It has results that an older or another version made than the one that shows them."""
+        record = self.record
+        return record is not None and (record.stale or record.reb_version != __version__)
 
     def log(self, result: LevelResult) -> Path | None:
         """Where the log of one of its levels is; only ever below the attempt's folder."""

@@ -109,6 +109,6 @@ def _apart(summary: Summary) -> list[Figure]:
     rows = [Figure(name, str(number), what) for name, number, what in parts if number]
     if summary.stale:
         rows.append(
-            Figure("older results", str(summary.stale), "of an older version; see --reverify")
+            Figure("older results", str(summary.stale), "of another version; see --reverify")
         )
     return rows

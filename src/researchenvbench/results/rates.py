@@ -104,7 +104,7 @@ class Summary(Figures):
     no_report: int = 0
     void: int = 0
     no_record: int = 0
-    stale: int = Field(0, description="Attempts with results of an older version.")
+    stale: int = Field(0, description="Attempts with results of another version.")
     levels: tuple[LevelRate, ...] = ()
     research_ready: Rate = Rate()
     research_ready_without_unproven: Rate = Rate()
@@ -149,7 +149,7 @@ def _summary(suite: str, agent: str, entries: Sequence[Entry]) -> Summary:
         no_report=sum(r.status is AttemptStatus.NO_REPORT for r in counted),
         void=len(records) - len(counted),
         no_record=len(entries) - len(records),
-        stale=sum(r.stale for r in records),
+        stale=sum(entry.older for entry in entries),
         levels=tuple(_level_rate(level, counted) for level in Level),
         research_ready=_ready_rate(counted),
         research_ready_without_unproven=_ready_rate(

@@ -151,6 +151,8 @@ def _table(entries: Sequence[Entry], *, named: bool, full: bool) -> Table:
         task = Text(clean(name, 80))
         if status := statuses.get(name):
             task.append(f"\n{status}", "bold red")
+        if entry.older:
+            task.append("\nolder results", "dim")
         table.add_row(task, *_cells(entry, full=full))
     return table
 

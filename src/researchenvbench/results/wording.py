@@ -10,7 +10,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from ..attempt import Level, Owner, Verdict
+from ..attempt import Level, Owner, Verdict, Want
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,16 +124,22 @@ def verdict_words(result: LevelResult) -> str:
     return words
 
 
+#: What the host lacks, as short as a column.
+_WANTS = {
+    Want.GPU: "no GPU",
+    Want.MORE_GPUS: "GPUs",
+    Want.WITNESS: "witness",
+    Want.LIBRARY: "lib",
+    Want.PROGRAM: "program",
+    Want.DISK: "disk",
+    Want.READER: "reader",
+}
+
+
 def _short_owner(result: LevelResult) -> str:
     if result.owner is not Owner.HOST:
         return str(result.owner or Owner.UNKNOWN)
-    if result.reason.startswith("no GPU"):
-        return "no GPU"
-    if result.reason.startswith("witness"):
-        return "witness"
-    if re.match(r"\d+ GPU", result.reason):
-        return "GPUs"
-    return "lib" if result.system_packages else "host"
+    return _WANTS.get(result.want, "host") if result.want else "host"
 
 
 def duration(seconds: float | None) -> str:

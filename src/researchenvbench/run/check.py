@@ -8,6 +8,8 @@ from ..errors import TaskError
 from ..verify.readme import code_block
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..source import Snapshot
     from ..task import Task
 
@@ -28,11 +30,18 @@ def check_task(task: Task, snapshot: Snapshot) -> list[str]:
             if not text.startswith("{repo}/") or not key.startswith(("command", "services")):
                 continue
             path = text.removeprefix("{repo}/")
-            if not (snapshot.tree / path).exists():
+            if not _is_there(snapshot.tree, path):
                 close = difflib.get_close_matches(path, list(snapshot.tracked), n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 problems.append(f"stages.{name}.{key}: {path} is not in the repository{hint}")
     for root in task.c0.roots:
-        if not (snapshot.tree / root).exists():
+        if not _is_there(snapshot.tree, root):
             problems.append(f"c0.roots: {root} is not in the repository")
     return problems
+
+
+def _is_there(tree: Path, path: str) -> bool:
+    try:
+        return (tree / path).exists()
+    except (OSError, ValueError):
+        return False  # no name that a file can have

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -27,19 +28,21 @@ from ..attempt import (
     Verdict,
     now,
 )
-from ..build import build, host_facts, read_report
+from ..build import build, hardware_shown, host_facts, read_report
 from ..errors import HostError, RebError, SandboxError, SourceError
 from ..sandbox import make_sandbox
-from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
-from ..source import fetch_source, source_is
+from ..sandbox.host_environment import base_environment, host_environment
+from ..source import fetch_source
 from ..taskfile import load_task
-from ..verify.pyramid import Judgement, status_of, verify
+from ..verify.pyramid import Judgement, verify
 from ..verify.subject import Subject
+from .done import build_to_do
+from .records import judged, new_record
 from .sizes import tree_size
 from .store import AttemptFolder, Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..agents import Agent
     from ..attempt import Environment
@@ -70,23 +73,10 @@ class AttemptRun:
         self.say("fetching the source")
         return fetch_source(self.task, installs=self.host.installs)
 
-    def built(self) -> BuildResult | None:
-        """The build that is there, if it is still the one that the job asks for."""
-        done = self.folder.load_build()
-        if done is None or done.outcome == "void" or done.environment is None:
-            return None
-        same = (
-            done.task_digest == self.task.digest
-            and done.agent == self.agent.name
-            and done.agent_digest == self.agent.digest(self.task)
-            and done.environment.sandbox == self.sandbox.name
-            and source_is(self.task, done.source_digest)
-        )
-        return done if same else None
-
     def build(self) -> BuildResult:
         """Phase 1, unless it is done."""
-        if done := self.built():
+        why = build_to_do(self.folder, self.job, self.task, self.agent)
+        if not why and (done := self.folder.load_build()):
             return done
         started, clock = now(), time.monotonic()
         job_text = self.folder.job_file.read_text(encoding="utf-8")
@@ -123,6 +113,7 @@ class AttemptRun:
                 build_gpus=self.job.build_gpus,
                 host=host_facts(self.host),
             )
+        result = result.model_copy(update={"sandbox_options": self.job.sandbox_options})
         result.save(self.folder.build_file)
         return result
 
@@ -175,7 +166,7 @@ class AttemptRun:
             subject,
             subject.report.python_path if subject.report else None,
             frameworks=self.task.frameworks,
-            same_hardware=self.same_hardware(done),
+            hardware=hardware_shown(done),
             kept=kept,
             keep=keep,
         )
@@ -216,24 +207,13 @@ class AttemptRun:
     ) -> Record:
         """The whole of the attempt."""
         subject = judgement.subject
-        status = status_of(judgement)
         interpreter = subject.interpreter
         sizes = Sizes(build_bytes=environment.size_bytes)
         if interpreter is not None:
             prefix, root = Path(interpreter.prefix), self.sandbox.layout(self.folder.path).root
             if prefix.is_relative_to(root):  # else it is the host's own
                 sizes = sizes.model_copy(update={"prefix_bytes": tree_size(prefix)})
-        return self._record(done, status, judgement.results).model_copy(
-            update={
-                "source_digest": subject.snapshot.digest,
-                "python": interpreter.executable if interpreter else None,
-                "python_version": interpreter.version if interpreter else None,
-                "audit": judgement.audit,
-                "findings": judgement.findings,
-                "sizes": sizes,
-                "stale": stale,
-            }
-        )
+        return judged(self._record(done, stale=stale), judgement, sizes)
 
     def _void_record(self, done: BuildResult) -> Record:
         results = {
@@ -245,36 +225,31 @@ class AttemptRun:
             )
             for level in Level
         }
-        return self._record(done, AttemptStatus.VOID, results)
+        return self._record(done, status=AttemptStatus.VOID, results=results)
 
     def _record(
-        self, done: BuildResult, status: AttemptStatus, results: dict[Level, LevelResult]
+        self,
+        done: BuildResult,
+        *,
+        status: AttemptStatus = AttemptStatus.OK,
+        results: Mapping[Level, LevelResult] = MappingProxyType({}),
+        stale: bool = False,
     ) -> Record:
         """What every record of this attempt holds."""
-        return Record(
-            reb_version=__version__,
-            task=self.task.name,
+        return new_record(
+            self.task,
+            self.host,
             suite=self.job.suite,
             attempt=self.job.attempt,
-            domain=self.task.domain,
-            task_digest=self.task.digest,
             source_digest=done.source_digest,
             agent=self.agent.name,
             sandbox=self.sandbox.name,
             status=status,
             started=done.started,
-            finished=now(),
             build=done,
-            results=results,
-            host=host_facts(self.host),
-            stage_variables=redacted_variables(self.host.variables),
+            results=dict(results),
+            stale=stale,
         )
-
-    def same_hardware(self, done: BuildResult) -> bool:
-        """Whether verification sees the GPUs that the build was shown."""
-        if done.build_gpus == "none":
-            return not host_facts(self.host).gpus
-        return done.host.gpus == host_facts(self.host).gpus
 
 
 def _may_change(result: LevelResult) -> bool:

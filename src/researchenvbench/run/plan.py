@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..agents import make_agent
-from ..attempt import AttemptStatus
-from ..errors import RecordError
-from ..source import source_is
+from .done import to_do
 from .store import AttemptFolder, Job, RunFolder, Setting
 
 if TYPE_CHECKING:
@@ -57,34 +55,8 @@ def plan_attempts(
                 attempt=number,
                 **plan.model_dump(include=set(Setting.model_fields)),
             )
-            why = _unfinished(place, task, agent.name, agent.digest(task), plan.sandbox)
+            why = to_do(place, plan, task, agent)
             if not why and reverify:
                 why = "verify again"
             planned.append(PlannedAttempt(task, number, place, job, done=not why, why=why))
     return planned
-
-
-def _unfinished(place: AttemptFolder, task: Task, agent: str, digest: str, sandbox: str) -> str:
-    """What is to be done for an attempt, in words; empty where nothing is."""
-    try:
-        build = place.load_build()
-        record = place.load_record()
-    except RecordError:
-        return "build: what is on disk cannot be read"
-    if build is None:
-        return "build"
-    if build.outcome == "void":
-        return "build again: the last one was void"
-    if build.task_digest != task.digest:
-        return "build again: the task has changed"
-    if (build.agent, build.agent_digest) != (agent, digest):
-        return "build again: the agent's configuration has changed"
-    if build.environment is None or build.environment.sandbox != sandbox:
-        return "build again: the sandbox has changed"
-    if not source_is(task, build.source_digest):
-        return "build again: the source has changed"
-    if record is None or record.task_digest != task.digest:
-        return "verify"
-    if record.status is AttemptStatus.VOID:
-        return "verify"
-    return ""

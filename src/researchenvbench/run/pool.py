@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import traceback
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .plan import PlannedAttempt
 
 _GRACE_S = 20.0
-_INTERRUPTED = 130
 
 
 class Watcher(Protocol):
@@ -49,14 +48,16 @@ class LocalPool:
     def run(
         self, attempts: Sequence[PlannedAttempt], watcher: Watcher, *, reverify: bool = False
     ) -> None:
-        """Do all that is not done. On KeyboardInterrupt the jobs are ended, then it is raised."""
+        """Do all that is not done. On KeyboardInterrupt the jobs are ended, then it is raised.
+
+        They have a grace to end what they started; a second KeyboardInterrupt ends them at once.
+        """
+        futures: list[Future[None]] = []
         with ThreadPoolExecutor(self._workers, thread_name_prefix="attempt") as threads:
-            futures = [
-                threads.submit(self._one, attempt, watcher, reverify)
-                for attempt in attempts
-                if not attempt.done
-            ]
             try:
+                for attempt in attempts:
+                    if not attempt.done:
+                        futures.append(threads.submit(self._one, attempt, watcher, reverify))
                 for future in futures:
                     future.result()
             except BaseException:
@@ -96,7 +97,7 @@ def work(folder: str, problem_file: str, reverify: bool) -> None:
     try:
         run_job(Path(folder), "all", reverify=reverify)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        raise  # the user's, and no fault
     except (RebError, OSError) as error:
         Path(problem_file).write_text(str(error), encoding="utf-8")
         sys.exit(1)

@@ -1,37 +1,46 @@
 """Proves tasks: gold passes, each breakage fails what it should, negative controls do not.
 
 The gold environment is an ordinary attempt with the agent `gold`, kept in a run folder and
-resumed like any other. Each breakage is applied inside the box of one stage run, so it costs
-a stage and never a build.
+resumed like any other. Each breakage is applied in the box of one level's run, so it costs
+that level and never a build.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from .. import __version__
 from ..agents.script import recipe_digest
-from ..attempt import Level, Verdict, now
+from ..attempt import Level, LevelResult, Owner, Verdict, now
 from ..diagnose import tail
-from ..errors import RebError
-from ..proofs import BreakageProof, Ledger, StageProof, TaskProof, ledger_file, load_ledger
+from ..errors import HostError, SandboxError, TaskError
+from ..proofs import (
+    BreakageProof,
+    Ledger,
+    StageProof,
+    TaskProof,
+    ledger_file,
+    load_ledger,
+    proof_digest,
+)
 from ..sandbox.gpu import inventory
-from ..sandbox.host_environment import base_environment
-from ..verify.damage import apply_breakage
+from ..task import StageName
+from ..verify.damage import damaged
 from ..verify.device import check_devices
-from ..verify.entrypoint import run_stage
+from ..verify.entrypoint import LEVELS, run_stage
 from ..verify.pyramid import STAGES, static_level, with_interpreter
 from .job import AttemptRun
 from .store import Job, RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from ..attempt import LevelResult, Record
-    from ..sandbox import StageBox
+    from ..attempt import Record
     from ..task import Breakage, Suite, Task
     from ..verify.subject import Subject
 
@@ -63,29 +72,38 @@ def prove_task(
     attempt.say = show
     done = attempt.build()
     if done.outcome != "finished" or done.exit_code != 0:
-        return _without(task, f"gold was not built: {done.reason}")
+        return _without(task, _portable(f"gold was not built: {done.reason}", place.path))
     record = attempt.verify(reverify=True)
     subject = attempt.subject(place.path / "breakages", attempt.source())
     subject = with_interpreter(subject, record.python)
     breakages = tuple(
-        _break(attempt, subject, name, breakage, say) for name, breakage in task.breakages.items()
+        _break(
+            attempt,
+            dataclasses.replace(subject, folder=subject.folder / quote(name, safe="")),
+            name,
+            breakage,
+            say,
+        )
+        for name, breakage in task.breakages.items()
     )
     static = record.results[Level.C0]
     return TaskProof(
         task=task.name,
         task_digest=task.digest,
         recipe_digest=recipe_digest(task.gold),
+        proof_digest=proof_digest(task),
         date=now(),
         reb_version=__version__,
         system=record.host.system,
         python_version=record.python_version or "",
         build_seconds=round(done.seconds, 1),
         size_bytes=record.sizes.build_bytes,
-        stages=tuple(_stage_proof(name, record) for name in task.stages),
+        stages=tuple(_stage_proof(name, record, place.path) for name in task.stages),
         breakages=breakages,
         c0_missing=tuple(module["name"] for module in static.details.get("missing", ())),
-        problem="; ".join(
-            f"{finding.kind} {finding.where}" for finding in record.findings if finding.disqualifies
+        problem=_portable(
+            "; ".join(f"{f.kind} {f.where}" for f in record.findings if f.disqualifies),
+            place.path,
         ),
     )
 
@@ -100,16 +118,12 @@ def save_proof(suite: Suite, proof: TaskProof) -> None:
     Ledger(proofs=dict(sorted(proofs.items()))).save(ledger_file(suite.folder))
 
 
-def _stage_proof(name: str, record: Record) -> StageProof:
-    from ..task import StageName
-    from ..verify.entrypoint import LEVELS
-
-    stage = StageName(name)
+def _stage_proof(stage: StageName, record: Record, attempt: Path) -> StageProof:
     result = record.results[LEVELS[stage]]
     return StageProof(
         stage=stage,
         verdict=result.verdict,
-        reason=result.reason,
+        reason=_portable(result.reason, attempt),
         seconds=round(result.seconds, 1),
     )
 
@@ -123,25 +137,48 @@ def _break(
 ) -> BreakageProof:
     say(f"{attempt.task.name}: breakage {name}: {breakage.description}")
     started = time.monotonic()
-    interpreter = subject.interpreter
-    if interpreter is None:
-        return _proof_of(name, breakage, None, "gold has no usable interpreter", started)
+    result = _level_of_damaged(attempt, subject, breakage)
+    right = result.verdict == breakage.expect
+    reason = result.reason
+    if right and breakage.because and not re.search(breakage.because, _seen(subject, result)):
+        right = False
+        reason = f"{result.verdict} for another reason than /{breakage.because}/: {reason}"
+    return BreakageProof(
+        name=name,
+        level=breakage.level,
+        expected=breakage.expect,
+        verdict=result.verdict,
+        as_expected=right,
+        want=result.want,
+        reason=_portable(reason, attempt.folder.path),
+        seconds=round(time.monotonic() - started, 1),
+    )
 
-    def damage(box: StageBox, environment: dict[str, str], log: Path) -> None:
-        settings = base_environment(box.layout, attempt.host, installs=True)
-        apply_breakage(breakage, box, interpreter, {**settings, **environment}, log)
 
+def _level_of_damaged(attempt: AttemptRun, subject: Subject, breakage: Breakage) -> LevelResult:
+    """What the breakage's level says of the damaged environment."""
     level = Level(breakage.level)
-    needs_network = bool(breakage.install)
-    if level is Level.C0:
-        result = static_level(subject, before=damage, network=needs_network)
-    elif level is Level.C2:
-        result = check_devices(subject, attempt.task.frameworks, inventory())
-    else:
+
+    def none(owner: Owner, reason: str) -> LevelResult:
+        return LevelResult(level=level, verdict=Verdict.INCONCLUSIVE, owner=owner, reason=reason)
+
+    if subject.interpreter is None:
+        return none(Owner.TASK, f"gold has no usable interpreter: {subject.interpreter_error}")
+    subject = damaged(subject, breakage, subject.interpreter, attempt.host)
+    try:
+        if level is Level.C0:
+            return static_level(subject)
+        if level is Level.C2:
+            return check_devices(subject, attempt.task.frameworks, inventory())
         stage = STAGES[level]
+        if stage not in attempt.task.stages:
+            return none(Owner.TASK, f"the task has no {stage} stage")
         gpus = inventory().gpus[: attempt.task.gpus(stage)]
-        result = run_stage(subject, stage, gpus=gpus, before=damage, network=needs_network)
-    return _proof_of(name, breakage, result, _seen(subject, result), started)
+        return run_stage(subject, stage, gpus=gpus)
+    except TaskError as error:
+        return none(Owner.TASK, str(error.args[0]))
+    except (SandboxError, HostError) as error:
+        return none(Owner.HOST, str(error.args[0]))
 
 
 def _seen(subject: Subject, result: LevelResult) -> str:
@@ -150,24 +187,15 @@ def _seen(subject: Subject, result: LevelResult) -> str:
     return f"{result.reason}\n{log}"
 
 
-def _proof_of(
-    name: str, breakage: Breakage, result: LevelResult | None, seen: str, started: float
-) -> BreakageProof:
-    verdict = result.verdict if result else Verdict.INCONCLUSIVE
-    right = verdict == breakage.expect
-    reason = result.reason if result else seen
-    if right and breakage.because and not re.search(breakage.because, seen):
-        right = False
-        reason = f"failed for another reason than /{breakage.because}/: {reason}"
-    return BreakageProof(
-        name=name,
-        level=breakage.level,
-        expected=breakage.expect,
-        verdict=verdict,
-        as_expected=right,
-        reason=reason,
-        seconds=round(time.monotonic() - started, 1),
-    )
+def _portable(text: str, attempt: Path) -> str:
+    """The text without the places of this host: a ledger is read on others."""
+    places = {str(attempt.resolve()): "ATTEMPT", str(attempt): "ATTEMPT"}
+    places |= {str(Path.home().resolve()): "~", str(Path.home()): "~"}
+    for place, name in places.items():
+        # A home of `/` would match everywhere, and tells nothing.
+        if len(place) > 1:
+            text = re.sub(rf"(?<![\w.-]){re.escape(place)}(?![\w-])", name, text)
+    return text
 
 
 def _without(task: Task, problem: str) -> TaskProof:
@@ -175,6 +203,7 @@ def _without(task: Task, problem: str) -> TaskProof:
         task=task.name,
         task_digest=task.digest,
         recipe_digest=recipe_digest(task.gold),
+        proof_digest=proof_digest(task),
         date=now(),
         reb_version=__version__,
         system="",
@@ -187,21 +216,21 @@ def _without(task: Task, problem: str) -> TaskProof:
 def problems_of(task: Task, proof: TaskProof) -> list[str]:
     """Why the proof does not hold, one line each; none where all is as it should be.
 
-    GPU stages on a host without GPUs are no problem: they stay unproven.
+    What only a host with GPUs can show is no problem on one without: it stays unproven.
     """
     problems = [proof.problem] if proof.problem else []
     for stage in proof.stages:
-        if stage.stage == "cpu" and stage.verdict is not Verdict.PASSED:
+        if stage.stage is not StageName.CPU or task.stages[stage.stage].not_solvable:
+            continue
+        if stage.verdict is not Verdict.PASSED:
             problems.append(f"gold does not pass {stage.stage}: {stage.verdict} ({stage.reason})")
+        if not any(b.level == Level.C1 and b.expected == "failed" for b in proof.breakages):
+            problems.append(f"no breakage is there that must fail {stage.stage}")
     for breakage in proof.breakages:
-        if breakage.as_expected or (
-            breakage.level not in ("C0", "C1") and breakage.verdict is Verdict.INCONCLUSIVE
-        ):
+        if breakage.as_expected or (breakage.want is not None and breakage.want.is_hardware):
             continue
         problems.append(
             f"breakage {breakage.name}: {breakage.level} {breakage.verdict}, "
             f"expected {breakage.expected} ({breakage.reason})"
         )
-    if task.gold is None:
-        raise RebError(f"{task.name} has no gold recipe")
     return problems

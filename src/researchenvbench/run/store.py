@@ -111,7 +111,7 @@ class AttemptFolder:
         if not self.path.exists():
             return
         if self.build_file.exists() or self.record_file.exists():
-            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
             kept = self.path.parent.parent / "superseded" / f"{self.name}-{stamp}"
             kept.mkdir(parents=True)
             for name in ("job.json", "build.json", "record.json", "events.jsonl"):

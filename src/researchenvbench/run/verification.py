@@ -9,31 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import __version__
-from ..attempt import Level, Record, Sizes, now
-from ..build import host_facts, parse_report
+from ..attempt import AttemptStatus, Level, Sizes, now
+from ..build import REPORT_LIMIT_BYTES, hardware_shown, parse_report
 from ..errors import RebError
-from ..sandbox.host_environment import base_environment, host_environment, redacted_variables
+from ..sandbox.host_environment import base_environment, host_environment
 from ..sandbox.local import adopted_box
 from ..source import default_cache, fetch_source, snapshot_in_place
 from ..task import FolderSource
 from ..verify.imports import collect, read_folder
-from ..verify.pyramid import Choice, status_of
+from ..verify.pyramid import Choice
 from ..verify.pyramid import verify as judge
 from ..verify.subject import Subject
 from .job import AttemptRun
+from .records import judged, new_record
 from .sizes import tree_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ..attempt import Report
+    from ..attempt import Record, Report
     from ..sandbox import StageBox
     from ..source import Snapshot
     from ..task import Task
 
 FRAMEWORKS = ("torch", "jax", "tensorflow")
-_REPORT_LIMIT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,11 @@ def verify(
         chosen=chosen,
     )
     if (folder / "job.json").is_file():
+        if task is not None or report is not None:
+            raise RebError(
+                f"{folder} is an attempt of a run, which has its own task and report",
+                advice="leave out the task and the report, or give a repository's folder",
+            )
         return _verify_attempt(folder, python, asked)
     if not folder.is_dir():
         raise RebError(f"there is no folder {folder}", advice="give the repository's folder")
@@ -133,7 +137,7 @@ def _verify_attempt(folder: Path, python: str | None, asked: _Asked) -> Record:
         subject,
         picked.path if picked else None,
         frameworks=attempt.task.frameworks,
-        same_hardware=attempt.same_hardware(done),
+        hardware=hardware_shown(done),
         choice=asked.choice,
     )
     record = attempt.record(done, attempt.sandbox.environment(folder), judgement)
@@ -192,25 +196,22 @@ def _verify_folder(
         choice=asked.choice,
     )
     interpreter = judgement.subject.interpreter
-    record = Record(
-        reb_version=__version__,
-        task=task.name if task else folder.name,
-        domain=task.domain if task else "",
-        task_digest=task.digest if task else "",
-        source_digest=pristine.digest,
-        agent="",
-        sandbox="local",
-        status=status_of(judgement),
-        started=started,
-        finished=now(),
-        python=picked.path,
-        python_version=interpreter.version if interpreter else None,
-        results=judgement.results,
-        audit=judgement.audit,
-        findings=judgement.findings,
-        sizes=Sizes(prefix_bytes=tree_size(prefix) if interpreter else None),
-        host=host_facts(host),
-        stage_variables=redacted_variables(host.variables),
+    # The system's own prefix is the host's, and all of /usr would be no environment's size.
+    own = interpreter is not None and interpreter.kind != "system"
+    record = judged(
+        new_record(
+            task or folder.name,
+            host,
+            source_digest=pristine.digest,
+            agent="",
+            sandbox="local",
+            status=AttemptStatus.OK,
+            started=started,
+            python=picked.path,
+            results={},
+        ),
+        judgement,
+        Sizes(prefix_bytes=tree_size(prefix) if own else None),
     )
     record.save(asked.results / "record.json")
     return record
@@ -224,9 +225,15 @@ def _report(path: str | Path | None) -> tuple[Report | None, str | None]:
         if not Path(path).is_file():
             raise RebError(f"{path}: is not a file", advice="give the report's JSON file")
         with Path(path).open("rb") as stream:
-            return parse_report(stream.read(_REPORT_LIMIT_BYTES))
+            text = stream.read(REPORT_LIMIT_BYTES + 1)
+            size_bytes = os.fstat(stream.fileno()).st_size
     except OSError as error:
         raise RebError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(text) > REPORT_LIMIT_BYTES:
+        return None, (
+            f"the report has {size_bytes} bytes, more than the {REPORT_LIMIT_BYTES} that are read"
+        )
+    return parse_report(text)
 
 
 def _is_folder(task: Task, folder: Path) -> bool:

@@ -3,9 +3,12 @@
 A sandbox has two kinds of place. A *build box* is where the agent works; when the agent
 has ended it is frozen. A *stage box* starts from the frozen state, at the same absolute
 paths, in a layer that is thrown away when it closes. Both are a `Box`: run a command, start
-one beside it, look at what it made. The rest of the package knows only this protocol, and
-does not assume that a box is on this host: paths given to `run` are paths inside the box,
-and files leave by `collect` and `read`.
+one beside it, look at what it made. Paths given to `run` are paths inside the box, and
+files leave by `collect` and `read`.
+
+The harness's own interpreter, its probes, uv and node are run inside boxes by the paths that
+they have on this host, and the frozen work tree is compared where it lies: a sandbox that is
+not on this host has to bring those in at the same paths, and to offer the tree.
 """
 
 from __future__ import annotations

@@ -35,6 +35,11 @@ class GpuInventory:
     why_none: str = ""  #: in words, where there is none
 
 
+def gpu_words(gpu: Gpu) -> str:
+    """What a GPU is, so that one of another host can be compared with it."""
+    return f"{gpu.name} ({gpu.architecture})"
+
+
 def inventory(environ: Mapping[str, str] | None = None) -> GpuInventory:
     """The GPUs of this host, less those that `CUDA_VISIBLE_DEVICES` hides from us."""
     found = _all_gpus()

@@ -12,7 +12,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..attempt import Level, LevelResult, Owner, Verdict
+from ..attempt import Level, LevelResult, Owner, Verdict, Want
 from ..diagnose import diagnose_log, last_lines
 from ..errors import SandboxError
 from ..sandbox import Command
@@ -33,18 +33,14 @@ _TIME_LIMIT_S = 300.0
 def check_devices(
     subject: Subject, frameworks: Sequence[str], inventory: GpuInventory
 ) -> LevelResult:
-    """The verdict of C2."""
+    """The verdict of C2.
+
+    Raises:
+        SandboxError: no box could be opened.
+    """
     if not frameworks:
         return LevelResult(
             level=Level.C2, verdict=Verdict.NOT_APPLICABLE, reason="needs no framework"
-        )
-    if not inventory.gpus:
-        return LevelResult(
-            level=Level.C2,
-            verdict=Verdict.INCONCLUSIVE,
-            owner=Owner.HOST,
-            reason="no GPU",
-            details={"why": inventory.why_none},
         )
     if subject.interpreter is None:
         return LevelResult(
@@ -53,27 +49,27 @@ def check_devices(
             owner=Owner.AGENT,
             reason=f"no usable interpreter: {subject.interpreter_error}",
         )
-    log = subject.logs / "C2.log"
-    log.unlink(missing_ok=True)
-    answers: dict[str, Any] = {}
-    problems: list[str] = []
-    try:
-        with subject.open_box(gpus=[gpu.uuid for gpu in inventory.gpus]) as box:
-            for framework in frameworks:
-                subject.say(f"C2: {framework}")
-                answer, problem = _ask(subject, box, framework, inventory, log)
-                answers[framework] = answer
-                if problem:
-                    problems.append(f"{framework}: {problem}")
-        fresh = box.freshness
-    except SandboxError as error:
+    if not inventory.gpus:
         return LevelResult(
             level=Level.C2,
             verdict=Verdict.INCONCLUSIVE,
             owner=Owner.HOST,
-            reason=str(error.args[0]),
-            advice=error.advice,
+            want=Want.GPU,
+            reason="no GPU",
+            details={"why": inventory.why_none},
         )
+    log = subject.logs / "C2.log"
+    log.unlink(missing_ok=True)
+    answers: dict[str, Any] = {}
+    problems: list[str] = []
+    with subject.open_box(gpus=[gpu.uuid for gpu in inventory.gpus]) as box:
+        for framework in frameworks:
+            subject.say(f"C2: {framework}")
+            answer, problem = _ask(subject, box, framework, inventory, log)
+            answers[framework] = answer
+            if problem:
+                problems.append(f"{framework}: {problem}")
+    fresh = box.freshness
     return LevelResult(
         level=Level.C2,
         verdict=Verdict.FAILED if problems else Verdict.PASSED,
@@ -97,16 +93,17 @@ def _ask(
     seed = secrets.token_hex(8)
     probe, answer_path = box.layout.tools / "device.py", box.layout.tools / f"{seed}.json"
     box.put(probe, _PROBE.read_bytes())
-    extra = {
-        "CUDA_VISIBLE_DEVICES": ",".join(str(gpu.index) for gpu in inventory.gpus),
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # others may be using the GPU
-    }
     finished = box.run(
         Command(
             argv=[subject.interpreter.executable, str(probe), framework, seed, str(answer_path)],
             cwd=box.layout.work,
-            env=stage_environment(subject, box.layout, network=False, extra=extra),
+            env=stage_environment(
+                subject,
+                box.layout,
+                network=False,
+                task={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},  # others may use the GPU
+                gpus=inventory.gpus,
+            ),
             time_limit_s=_TIME_LIMIT_S,
         ),
         log,

@@ -9,35 +9,34 @@ host confirms it.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
+import re
 import socket
-import subprocess
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..attempt import EvidenceResult, Level, LevelResult, Owner, Verdict
+from ..attempt import EvidenceResult, Level, LevelResult, Owner, Verdict, Want
 from ..diagnose import Diagnosis, diagnose_log, last_lines
-from ..errors import SandboxError, TaskError
+from ..errors import SandboxError
 from ..sandbox import Command, Finished
+from ..source import digest_file
 from ..task import Stage, StageName, fill
 from . import evidence
+from .confirm import confirmed
 from .integrity import is_generated
 from .readme import code_block
 from .services import Services
 from .subject import Subject, stage_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ..sandbox import Box, StageBox
     from ..sandbox.gpu import Gpu
 
 LEVELS = {StageName.CPU: Level.C1, StageName.SINGLE_GPU: Level.C3, StageName.MULTI_GPU: Level.C4}
-_FULL_DISK_BYTES = 64 * 1024**2
+_SECOND_LINE = re.compile(r"""'{3}exec' "?(?P<interpreter>[^"\n]+?)"? "\$0\"""")
 _PROBES = Path(__file__).parent / "probes"
 
 
@@ -57,95 +56,71 @@ class Prepared:
         return Command(argv, self.cwd, env, time_limit_s)
 
 
-def run_stage(
-    subject: Subject,
-    name: StageName,
-    *,
-    gpus: Sequence[Gpu] = (),
-    before: Callable[[StageBox, dict[str, str], Path], None] | None = None,
-    network: bool = False,
-) -> LevelResult:
-    """Run one stage from the frozen state and judge it.
+def run_stage(subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = ()) -> LevelResult:
+    """Run one stage from the frozen state, showing it `gpus`, and judge it.
 
-    `gpus` are those that the stage may see. `before` runs in the stage's box first, which
-    is how a breakage damages the environment for this one run; `network` gives the box one
-    that the stage itself does not ask for.
+    Raises:
+        TaskError: the stage names something that is not there.
+        SandboxError: no box could be opened.
     """
-    level = LEVELS[name]
     log = subject.logs / f"{name}.log"
     log.unlink(missing_ok=True)
     assert subject.task is not None  # noqa: S101  # callers ask for stages of a task
     stage = subject.task.stages[name]
     if refusal := _not_to_be_run(subject, name, stage, len(gpus)):
         return refusal
-    try:
-        with subject.open_box(
-            network=stage.network or network, gpus=[gpu.uuid for gpu in gpus]
-        ) as box:
-            result = _run_in(subject, name, stage, box, log, gpus, before)
-        result = result.model_copy(update={"fresh": box.freshness})
-    except TaskError as error:
-        result = LevelResult(
-            level=level,
-            verdict=Verdict.INCONCLUSIVE,
-            owner=Owner.TASK,
-            reason=str(error.args[0]),
-            advice=error.advice,
-        )
-    except SandboxError as error:
-        result = LevelResult(
-            level=level,
-            verdict=Verdict.INCONCLUSIVE,
-            owner=Owner.HOST,
-            reason=str(error.args[0]),
-            advice=error.advice,
-        )
-    return result.model_copy(
-        update={
-            "log": str(log.relative_to(subject.folder)) if log.exists() else None,
-        }
-    )
+    with subject.open_box(network=stage.network, gpus=[gpu.uuid for gpu in gpus]) as box:
+        result = _run_in(subject, name, stage, box, log, gpus)
+    shown_log = str(log.relative_to(subject.folder)) if log.exists() else None
+    return result.model_copy(update={"fresh": box.freshness, "log": shown_log})
 
 
 def _not_to_be_run(
     subject: Subject, name: StageName, stage: Stage, gpus: int
 ) -> LevelResult | None:
-    """The result of a stage that cannot give a verdict here, or None."""
+    """The result of a stage that is not run, or None.
+
+    The order is that of what cannot be changed: the task, then the environment, then this
+    host, then the assets.
+    """
     task = subject.task
     assert task is not None  # noqa: S101  # as in run_stage
-    owner, reason, advice = Owner.TASK, "", ""
+
+    def inconclusive(owner: Owner, reason: str, **more: Any) -> LevelResult:
+        return LevelResult(
+            level=LEVELS[name],
+            verdict=Verdict.INCONCLUSIVE,
+            owner=owner,
+            reason=reason,
+            **more,
+        )
+
     if stage.not_solvable:
-        reason = f"not solvable at this commit: {stage.not_solvable}"
-    elif stage.not_distributed:
-        reason = f"not distributed: {stage.not_distributed}"
-    elif task.gpus(name) > gpus:
-        owner = Owner.HOST
-        reason = "no GPU" if gpus == 0 else f"{gpus} GPU, the stage asks for {task.gpus(name)}"
-    elif subject.interpreter is None:
+        return inconclusive(Owner.TASK, f"not solvable at this commit: {stage.not_solvable}")
+    if stage.not_distributed:
+        return inconclusive(Owner.TASK, f"not distributed: {stage.not_distributed}")
+    if subject.interpreter is None:
         return LevelResult(
             level=LEVELS[name],
             verdict=Verdict.FAILED,
             owner=Owner.AGENT,
             reason=f"no usable interpreter: {subject.interpreter_error}",
         )
-    else:
-        for asset in stage.assets:
-            path = task.folder / task.assets[asset].path
-            if not path.is_file():
-                owner, reason = Owner.ASSET, f"asset {asset}: {path} is missing"
-            elif hashlib.sha256(path.read_bytes()).hexdigest() != task.assets[asset].sha256:
-                owner, reason = Owner.ASSET, f"asset {asset}: the content of {path} has changed"
-        if reason:
-            advice = "restore the task's folder from the suite"
-    if not reason:
-        return None
-    return LevelResult(
-        level=LEVELS[name],
-        verdict=Verdict.INCONCLUSIVE,
-        owner=owner,
-        reason=reason,
-        advice=advice,
-    )
+    needed = task.gpus(name)
+    if needed > gpus == 0:
+        return inconclusive(Owner.HOST, "no GPU", want=Want.GPU)
+    if needed > gpus:
+        reason = f"{gpus} GPU, the stage asks for {needed}"
+        return inconclusive(Owner.HOST, reason, want=Want.MORE_GPUS)
+    for asset in stage.assets:
+        path = task.folder / task.assets[asset].path
+        advice = "restore the task's folder from the suite"
+        if not path.is_file():
+            return inconclusive(Owner.ASSET, f"asset {asset}: {path} is missing", advice=advice)
+        if digest_file(path) != task.assets[asset].sha256:
+            reason = f"asset {asset}: the content of {path} has changed"
+            return inconclusive(Owner.ASSET, reason, advice=advice)
+    return None
 
 
 def _run_in(
@@ -155,23 +130,17 @@ def _run_in(
     box: StageBox,
     log: Path,
     gpus: Sequence[Gpu],
-    before: Callable[[StageBox, dict[str, str], Path], None] | None,
 ) -> LevelResult:
     prepared = prepare(subject, stage, box, gpus)
-    if before is not None:
-        before(box, prepared.environment, log)
-    problem = _console_script_problem(stage, prepared, subject, box)
-    if problem:
+    if problem := _console_script_problem(stage, prepared, subject, box):
         return LevelResult(
             level=LEVELS[name], verdict=Verdict.FAILED, owner=Owner.AGENT, reason=problem
         )
     subject.say(f"{name}: {' '.join(prepared.argv)[:200]}")
-    with ExitStack() as stack:
-        services = stack.enter_context(
-            Services(stage, box, prepared.values, prepared.environment, subject.logs, str(name))
-        )
-        problem = services.wait_until_ready()
-        if problem:
+    with Services(
+        stage, box, prepared.values, prepared.environment, subject.logs, str(name)
+    ) as services:
+        if problem := services.wait_until_ready():
             verdict = LevelResult(
                 level=LEVELS[name],
                 verdict=Verdict.FAILED,
@@ -182,9 +151,7 @@ def _run_in(
             cause = diagnose_log(services.last_log) if services.last_log else None
             return _blame(verdict, cause, subject)
         finished = box.run(
-            Command(prepared.argv, prepared.cwd, prepared.environment, stage.time_limit_s),
-            log,
-            append=before is not None,
+            Command(prepared.argv, prepared.cwd, prepared.environment, stage.time_limit_s), log
         )
         judged = evidence.judge(
             stage,
@@ -226,16 +193,16 @@ def prepare(subject: Subject, stage: Stage, box: Box, gpus: Sequence[Gpu]) -> Pr
     for path in subject.snapshot.tracked:
         if is_generated(path, task.generated):
             box.put(layout.repo / path, (subject.snapshot.tree / path).read_bytes())
-    extra = {
-        # An empty value hides every GPU; indices, since launchers parse integers.
-        "CUDA_VISIBLE_DEVICES": ",".join(str(gpu.index) for gpu in gpus),
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        **{key: fill(text, values) for key, text in stage.env.items()},
-    }
     return Prepared(
         argv=_argv(subject, stage, box, values),
         cwd=Path(fill(stage.folder, values)),
-        environment=stage_environment(subject, layout, network=stage.network, extra=extra),
+        environment=stage_environment(
+            subject,
+            layout,
+            network=stage.network,
+            task={key: fill(text, values) for key, text in stage.env.items()},
+            gpus=gpus,
+        ),
         values=values,
     )
 
@@ -273,15 +240,30 @@ def _console_script_problem(
     if not start.startswith("#!"):
         return None  # a compiled launcher
     assert subject.interpreter is not None  # noqa: S101  # as above
-    # The first line names the interpreter, or /bin/sh with the interpreter on the second
-    # (pip's and uv's form for long paths).
-    binaries = str(Path(subject.interpreter.executable).parent)
-    if f"{binaries}/python" not in start:
-        return (
-            f"the console script {script.name} runs another interpreter than the reported one: "
-            f"{start.splitlines()[0][:200]}"
-        )
-    return None
+    other = other_interpreter(start, Path(subject.interpreter.executable).parent)
+    if other is None:
+        return None
+    return (
+        f"the console script {script.name} runs another interpreter than the reported one: "
+        f"{other[:200]}"
+    )
+
+
+def other_interpreter(script: str, binaries: Path) -> str | None:
+    """What runs a script, where that is not a Python in the folder `binaries`; else None.
+
+    The first line names it, or is `/bin/sh` and the second names it: how pip and uv write a
+    path that is too long for the kernel, or has spaces.
+    """
+    first, _, rest = script.partition("\n")
+    said = first.removeprefix("#!").strip()
+    if said == "/bin/sh" and (second := _SECOND_LINE.match(rest)):
+        said = second["interpreter"]
+    if said == "/usr/bin/env python":
+        return None  # the environment's comes first on PATH
+    program = Path(said.partition(" -")[0].strip())
+    mine = program.parent == binaries and program.name.startswith("python")
+    return None if mine else said
 
 
 def _verdict(
@@ -295,7 +277,12 @@ def _verdict(
     unsure = [entry for entry in judged if entry.verdict is Verdict.INCONCLUSIVE]
     verdict, owner, reason = Verdict.PASSED, None, ""
     cause: Diagnosis | None = None
-    if finished.start_error:
+    want: Want | None = None
+    if finished.log_error:
+        # What it printed could not be kept, so nothing can be said of it.
+        verdict, owner, want = Verdict.INCONCLUSIVE, Owner.HOST, Want.DISK
+        reason = f"the log could not be written: {finished.log_error}"
+    elif finished.start_error:
         verdict, owner, reason = Verdict.FAILED, Owner.AGENT, finished.start_error
     elif finished.timed_out:
         limit_s = subject.task.stages[name].time_limit_s if subject.task else 0.0
@@ -315,10 +302,12 @@ def _verdict(
     elif unsure:
         verdict, owner = Verdict.INCONCLUSIVE, unsure[0].owner
         reason = f"{unsure[0].entry}: {unsure[0].seen}"
+        want = Want.READER if owner is Owner.HOST else None
     result = LevelResult(
         level=LEVELS[name],
         verdict=verdict,
         owner=owner,
+        want=want,
         reason=reason,
         command=tuple(prepared.argv),
         exit_code=finished.exit_code,
@@ -330,7 +319,12 @@ def _verdict(
         stage_env=_shown(prepared.environment),
     )
     if verdict is Verdict.FAILED and finished.out_of_memory:
-        return result.model_copy(update={"reason": f"out of memory: {reason}"})
+        return result.model_copy(
+            update={
+                "reason": f"out of memory: {reason}",
+                "advice": "run fewer attempts at a time, or on a host with more memory",
+            }
+        )
     return _blame(result, cause, subject) if verdict is Verdict.FAILED else result
 
 
@@ -343,34 +337,15 @@ def _blame(result: LevelResult, cause: Diagnosis | None, subject: Subject) -> Le
     update: dict[str, object] = {}
     if cause is not None:
         update["advice"] = cause.advice
-        if cause.owner is Owner.HOST and _confirmed(cause, subject):
+        if cause.owner is Owner.HOST and confirmed(cause, subject):
             update |= {
                 "verdict": Verdict.INCONCLUSIVE,
                 "owner": Owner.HOST,
+                "want": cause.want,
                 "reason": cause.cause,
                 "system_packages": cause.system_packages,
             }
     return result.model_copy(update=update)
-
-
-def _confirmed(cause: Diagnosis, subject: Subject) -> bool:
-    """Whether this host really lacks what the log complains of."""
-    if cause.rule == "disk-full":
-        return shutil.disk_usage(subject.folder).free < _FULL_DISK_BYTES
-    if cause.rule == "missing-program":
-        return shutil.which(cause.cause.split()[2], path=subject.host.path) is None
-    library = cause.cause.split()[3]
-    try:
-        known = subprocess.run(
-            ["ldconfig", "-p"],
-            env={"PATH": "/usr/sbin:/sbin:/usr/bin"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return True  # nothing to ask: believe the loader, whose message it was
-    return f"\t{library} " not in known
 
 
 def _free_port() -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from ..source import files_of, git, tracked_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..attempt import Report
     from ..source import Snapshot
 
 _SHOWN = 50  #: findings of one kind; the rest are counted
@@ -189,9 +191,33 @@ def _module_name(path: Path) -> str | None:
     return path.name if (path / "__init__.py").is_file() else None
 
 
-def untracked(snapshot: Snapshot, repo: Path) -> list[str]:
+#: Variables by which a process loads or starts other code than it would by itself: ld.so(8),
+#: the interpreter's own (`python --help-env`), and what shells read as they start.
+_START_VARIABLES = re.compile(
+    r"LD_\w+|PYTHON(PATH|HOME|STARTUP|INSPECT|USERBASE|BREAKPOINT|PLATLIBDIR|WARNINGS)"
+    r"|BASH_ENV|ENV|PROMPT_COMMAND"
+)
+
+
+def start_variables(report: Report | None) -> tuple[Finding, ...]:
+    """Variables of the report's `env` table that change what is loaded or started."""
+    if report is None:
+        return ()
+    return tuple(
+        Finding(
+            kind="loader-variable",
+            what=f"the report sets {name}={value[:200]}",
+            where="report.json: env",
+            why="it changes which code the stage's processes load",
+        )
+        for name, value in sorted(report.env.items())
+        if _START_VARIABLES.fullmatch(name)
+    )
+
+
+def untracked(snapshot: Snapshot, repo: Path) -> tuple[str, ...]:
     """Paths below `repo` that the source does not have, environments and caches left out."""
-    return [path for path in files_of(repo) if path not in snapshot.tracked]
+    return tuple(path for path in files_of(repo) if path not in snapshot.tracked)
 
 
 def _limited(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -11,25 +11,25 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING
 
-from ..attempt import AttemptStatus, Level, LevelResult, Owner, Verdict
-from ..audit import audit
+from ..attempt import AttemptStatus, Level, LevelResult, Owner, Verdict, Want
+from ..audit import Hardware, audit
+from ..errors import HostError, RebError, SandboxError, TaskError
 from ..process import seconds_in_programs
 from ..proofs import standing
 from ..sandbox.gpu import inventory
 from ..task import StageName
 from .device import check_devices
 from .entrypoint import LEVELS, run_stage
-from .integrity import compare
+from .integrity import compare, start_variables, untracked
 from .interpreter import ask
 from .roots import static_roots
 from .static import check_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from ..attempt import Audit, Finding
-    from ..sandbox import StageBox
+    from .interpreter import Interpreter
     from .subject import Subject
 
 #: The levels before C5 in the order in which they run.
@@ -54,6 +54,7 @@ class Judgement:
     results: dict[Level, LevelResult]
     audit: Audit
     findings: tuple[Finding, ...]
+    untracked: tuple[str, ...]  #: files of the work tree that the source does not have
     seconds_in_processes: float
 
 
@@ -62,7 +63,7 @@ def verify(
     python: str | None,
     *,
     frameworks: Sequence[str],
-    same_hardware: bool = True,
+    hardware: Hardware = Hardware(),
     choice: Choice = Choice(),
     kept: Callable[[Level], LevelResult | None] = lambda _: None,
     keep: Callable[[LevelResult], None] = lambda _: None,
@@ -71,6 +72,7 @@ def verify(
     subject.say("comparing tracked files with the source")
     generated = subject.task.generated if subject.task else ()
     findings = compare(subject.snapshot, subject.frozen_repo, generated, judge=subject.judge_edits)
+    findings += start_variables(subject.report)
     subject = with_interpreter(subject, python)
     results: dict[Level, LevelResult] = {}
     for level in MEASURED:
@@ -83,16 +85,18 @@ def verify(
         results[level] = result
         if choice.fail_fast and result.verdict is Verdict.FAILED:
             break
-    interpreter = subject.interpreter
+    reported = _reported(subject, python)
+    interpreter = reported.interpreter
     honesty, result = audit(
         subject.report,
         report_error=subject.report_error,
         report_due=subject.report_due,
         python_version=interpreter.version if interpreter else None,
-        python_error=subject.interpreter_error,
+        python_error=reported.interpreter_error,
         framework_versions=interpreter.frameworks if interpreter else {},
         results=results,
-        same_hardware=same_hardware,
+        hardware=hardware,
+        reported_judged=_same(interpreter, subject.interpreter),
     )
     if Level.C5 in choice.levels:
         results[Level.C5] = result
@@ -101,6 +105,7 @@ def verify(
         results=results,
         audit=honesty,
         findings=findings,
+        untracked=untracked(subject.snapshot, subject.frozen_repo),
         seconds_in_processes=sum(r.seconds_in_processes for r in results.values()),
     )
 
@@ -127,6 +132,17 @@ def with_interpreter(subject: Subject, python: str | None) -> Subject:
     return dataclasses.replace(subject, interpreter=interpreter, interpreter_error=why)
 
 
+def _reported(subject: Subject, judged: str | None) -> Subject:
+    """The subject with the interpreter that the report names, which need not be the judged one."""
+    path = subject.report.python_path if subject.report else None
+    return subject if path in (None, judged) else with_interpreter(subject, path)
+
+
+def _same(one: Interpreter | None, other: Interpreter | None) -> bool:
+    """Whether both are of one environment, or neither is usable."""
+    return (one.prefix if one else None) == (other.prefix if other else None)
+
+
 def _repeated(
     subject: Subject, level: Level, frameworks: Sequence[str], repeats: int
 ) -> LevelResult:
@@ -145,12 +161,36 @@ def _repeated(
 
 def _timed(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResult:
     started, in_programs = time.monotonic(), seconds_in_programs()
-    result = _run(subject, level, frameworks)
+    result = run_level(subject, level, frameworks)
     return result.model_copy(
         update={
             "seconds": time.monotonic() - started,
             "seconds_in_processes": seconds_in_programs() - in_programs,
         }
+    )
+
+
+def run_level(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResult:
+    """One of the measured levels, whatever stands in its way.
+
+    What the task lacks and what the host cannot do is a verdict here, and nowhere else.
+    """
+    owner: Owner = Owner.HOST
+    want: Want | None = Want.SANDBOX
+    problem: RebError
+    try:
+        return _run(subject, level, frameworks)
+    except TaskError as error:
+        owner, want, problem = Owner.TASK, None, error
+    except (SandboxError, HostError) as error:
+        problem = error
+    return LevelResult(
+        level=level,
+        verdict=Verdict.INCONCLUSIVE,
+        owner=owner,
+        want=want,
+        reason=str(problem.args[0]),
+        advice=problem.advice,
     )
 
 
@@ -184,31 +224,30 @@ def _without_witness(result: LevelResult) -> LevelResult:
     That kernels ran, and that ranks talked, needs a witness; until there is one the entry
     point's own end is kept in the details and decides nothing.
     """
-    if result.verdict is Verdict.INCONCLUSIVE:
-        return result
+    if result.verdict is Verdict.INCONCLUSIVE or not result.command:
+        return result  # nothing was run, so there was nothing to watch
     return result.model_copy(
         update={
             "verdict": Verdict.INCONCLUSIVE,
             "owner": Owner.HOST,
+            "want": Want.WITNESS,
             "reason": f"witness: the entry point {result.verdict}, and nothing watched the GPUs",
             "details": {**result.details, "entry_point": result.verdict, "why": result.reason},
         }
     )
 
 
-def static_level(
-    subject: Subject,
-    *,
-    before: Callable[[StageBox, dict[str, str], Path], None] | None = None,
-    network: bool = False,
-) -> LevelResult:
-    """C0; `before` may damage the box's environment first, as in `run_stage`."""
+def static_level(subject: Subject) -> LevelResult:
+    """C0.
+
+    Raises:
+        SandboxError: no box could be opened.
+        HostError: the checker cannot be had.
+    """
     subject.say("C0: resolving imports")
     log = subject.logs / "C0.log"
     log.unlink(missing_ok=True)
-    with subject.open_box(network=network) as box:
-        if before is not None:
-            before(box, subject.base_environment(box.layout, network), log)
-        result = check_imports(subject, box, static_roots(subject.task, subject.snapshot), log)
-        fresh = box.freshness
-    return result.model_copy(update={"fresh": fresh})
+    with subject.open_box() as box:
+        roots = static_roots(subject.task, subject.snapshot)
+        result = check_imports(subject, box, roots, log)
+    return result.model_copy(update={"fresh": box.freshness})

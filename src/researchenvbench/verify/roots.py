@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..task import Stage, Task
 
 #: `name = package.module:function`, as all manifests write a console script.
-_ENTRY = r"""['"]?{name}['"]?\s*=\s*['"]?(?P<module>[\w.]+)\s*(?::|['"])"""
+_ENTRY = r"""(?<![\w.-])['"]?{name}['"]?\s*=\s*['"]?(?P<module>[\w.]+)\s*(?::|['"])"""
 
 
 def static_roots(task: Task | None, snapshot: Snapshot) -> list[str] | None:

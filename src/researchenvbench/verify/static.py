@@ -88,7 +88,7 @@ def check_imports(
         tuple(subject.snapshot.tracked),
         roots,
         log,
-        environment=stage_environment(subject, box.layout, network=False, extra={}),
+        environment=stage_environment(subject, box.layout, network=False, task={}, gpus=()),
         why_no_python=subject.interpreter_error,
     )
     return result.model_copy(update={"log": str(log.relative_to(subject.folder))})

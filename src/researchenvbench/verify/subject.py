@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..attempt import Report
     from ..sandbox import HostEnvironment, Layout, StageBox
+    from ..sandbox.gpu import Gpu
     from ..source import Snapshot
     from ..task import Task
     from .interpreter import Interpreter
@@ -60,12 +61,17 @@ class Subject:
 
 
 def stage_environment(
-    subject: Subject, layout: Layout, *, network: bool, extra: Mapping[str, str]
+    subject: Subject,
+    layout: Layout,
+    *,
+    network: bool,
+    task: Mapping[str, str],
+    gpus: Sequence[Gpu],
 ) -> dict[str, str]:
     """The variables of a stage's processes, in the order that the protocol gives.
 
-    The box's own variables; the prefix; the report's `env` table; `extra` (the task's and
-    the GPUs'); last the declared host variables, which nothing overrides.
+    The box's own variables; the prefix; the report's `env` table; the task's; the declared
+    host variables. Last the GPUs, so that nothing shows more of them than the level does.
     """
     environment = subject.base_environment(layout, network)
     interpreter = subject.interpreter
@@ -80,6 +86,9 @@ def stage_environment(
             environment.update(interpreter.activation)
     if subject.report is not None:
         environment.update(subject.report.env)
-    environment.update(extra)
+    environment.update(task)
     environment.update(subject.host.variables)
+    # An empty value hides every GPU; indices, since launchers parse integers.
+    environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu.index) for gpu in gpus)
+    environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     return environment

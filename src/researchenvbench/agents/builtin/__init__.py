@@ -34,6 +34,7 @@ class BuiltinAgent:
 
     name = "builtin"
     built_in = True
+    needs_recipe = False
 
     def __post_init__(self) -> None:
         """Refuse an index date that is none.

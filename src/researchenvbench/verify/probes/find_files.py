@@ -9,11 +9,14 @@ import glob
 import itertools
 import json
 import os
+import re
 import stat
 import sys
 from pathlib import Path
 from typing import Any
 
+#: How `glob.escape` writes a character that would be magic.
+_ESCAPED = re.compile(r"\[([?*[])\]")
 _LOOKED_AT = 5000
 _TOLD = 6
 _KINDS = (
@@ -45,11 +48,21 @@ def files_below(folder: Path) -> list[str]:
     return found
 
 
+def plain_part(pattern: str) -> Path:
+    """The folders of a pattern up to the first that may be several, as they are called."""
+    parts = []
+    for part in Path(pattern).parts:
+        if glob.has_magic(_ESCAPED.sub("", part)):
+            break
+        parts.append(_ESCAPED.sub(r"\1", part))
+    return Path(*parts)
+
+
 def main(pattern: str) -> dict[str, Any]:
     """What matches, the folder that was looked in, and what comes nearest."""
     matches = list(itertools.islice(glob.iglob(pattern, recursive=True), _TOLD))  # noqa: PTH207 - absolute
-    folder = Path(pattern)
-    while glob.has_magic(str(folder)) or not folder.is_dir():
+    folder = plain_part(pattern)
+    while not folder.is_dir():
         folder = folder.parent
     # Not from a folder far above, which would list the whole host.
     near = files_below(folder) if len(folder.parts) > 2 else []

@@ -16,10 +16,9 @@ from researchenvbench.attempt import (
     Report,
     Verdict,
 )
-from researchenvbench.audit import Hardware, audit, same_version
+from researchenvbench.audit import AS_SHOWN, Hardware, audit, same_version
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
-AS_SHOWN = Hardware()
 NOT_APPLICABLE, INCONCLUSIVE = Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE
 
 

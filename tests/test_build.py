@@ -10,7 +10,14 @@ import pytest
 from researchenvbench.agents import AgentOutcome
 from researchenvbench.attempt import Level, Owner, Verdict
 from researchenvbench.audit import audit
-from researchenvbench.build import build, parse_report, read_report
+from researchenvbench.build import (
+    build,
+    compare_hardware,
+    hardware_shown,
+    parse_report,
+    read_report,
+)
+from researchenvbench.sandbox.gpu import inventory
 from researchenvbench.sandbox.host_environment import host_environment
 from researchenvbench.sandbox.local import LocalSandbox
 from researchenvbench.source import fetch_source
@@ -49,7 +56,7 @@ class Listens:
 @pytest.mark.parametrize("needs_recipe", [True, False])
 def test_only_who_follows_the_gold_recipe_is_told_it(task, tmp_path, needs_recipe):
     gold = Recipe(steps=(("{python}", "install.py"),))
-    broken = Breakage(description="the module is gone", remove=("adder.py",))
+    broken = Breakage(description="the module is gone", remove=("adder.py",), because="gone")
     task = task.model_copy(update={"gold": gold, "breakages": {"gone": broken}})
     agent = Listens(needs_recipe=needs_recipe)
     result = built(task, tmp_path, agent=agent)
@@ -208,3 +215,26 @@ def test_a_report_is_read_by_its_own_box_only(task, tmp_path):
         report, why = read_report(box)
     assert report is not None
     assert why is None
+
+
+@pytest.mark.parametrize(
+    ("build_shown", "seen_now", "same"),
+    [
+        ((), (), True),
+        (("A (sm_90)",), ("A (sm_90)",), True),
+        (("A (sm_90)",), ("A (sm_90)",) * 8, True),
+        (("A (sm_90)",) * 8, ("A (sm_90)",), False),
+        (("A (sm_90)",), ("B (sm_80)",), False),
+        ((), ("A (sm_90)",), False),
+        (("A (sm_90)",), (), False),
+    ],
+)
+def test_fewer_gpus_of_the_same_kind_are_the_same_hardware(build_shown, seen_now, same):
+    hardware = compare_hardware(build_shown, seen_now)
+    assert (hardware.same, hardware.shown) == (same, len(build_shown))
+
+
+def test_what_no_gpu_was_shown_to_is_compared_with_this_host(task, tmp_path):
+    result = built(task, tmp_path, write(b"{}"))
+    assert hardware_shown(result).shown == 0
+    assert hardware_shown(result).same is (not inventory().gpus)

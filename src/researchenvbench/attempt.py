@@ -317,6 +317,9 @@ class Record(Stored):
     results: dict[Level, LevelResult]
     audit: Audit = Audit()
     findings: tuple[Finding, ...] = ()
+    untracked: tuple[str, ...] = Field(
+        (), description="Files of the work tree that the source does not have; at most 200."
+    )
     sizes: Sizes = Sizes()
     host: HostFacts
     stale: bool = Field(False, description="Some results were made by an older version.")

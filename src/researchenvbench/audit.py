@@ -48,6 +48,10 @@ class Hardware:
     shown: int | None = None  #: how many GPUs the build was shown; None where nobody noted it
 
 
+#: Nothing is known of other hardware: what verification sees is what the build was shown.
+AS_SHOWN = Hardware()
+
+
 @dataclass(frozen=True)
 class _Found:
     """What verification found, and what keeps it from deciding a claim."""
@@ -82,7 +86,7 @@ def audit(
     python_error: str,
     framework_versions: Mapping[str, str],
     results: Mapping[Level, LevelResult],
-    hardware: Hardware = Hardware(),
+    hardware: Hardware = AS_SHOWN,
     reported_judged: bool = True,
 ) -> tuple[Audit, LevelResult]:
     """All claims with their outcomes, and the verdict of C5.

@@ -187,14 +187,19 @@ def host_facts(host: HostEnvironment) -> HostFacts:
 
 
 def hardware_shown(done: BuildResult) -> Hardware:
-    """What the build was shown, compared with what verification sees now.
+    """What the build was shown, compared with what verification sees now."""
+    return compare_hardware(done.shown_gpus, [gpu_words(gpu) for gpu in inventory().gpus])
 
-    GPUs of the same kind are the same hardware also where verification sees more of them:
-    what a framework can do with one does not depend on how many others there are.
+
+def compare_hardware(build_shown: Sequence[str], seen_now: Sequence[str]) -> Hardware:
+    """Whether the GPUs are of the same kinds, and at least as many as the build was shown.
+
+    More of the same kind are the same hardware: what a framework can do with one does not
+    depend on how many others there are.
     """
-    shown, seen = Counter(done.shown_gpus), Counter(map(gpu_words, inventory().gpus))
+    shown, seen = Counter(build_shown), Counter(seen_now)
     same = shown.keys() == seen.keys() and shown <= seen
-    return Hardware(same=same, shown=len(done.shown_gpus))
+    return Hardware(same=same, shown=len(build_shown))
 
 
 def _shown_gpus(build_gpus: str) -> Sequence[Gpu]:

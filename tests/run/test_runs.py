@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from .conftest import SUITE, record_of
+from .conftest import SUITE, Reb, record_of
 
 
 def processes_naming(text):
@@ -118,6 +120,63 @@ def test_ctrl_c_stops_the_children_and_says_how_to_go_on(reb, slow_suite, tmp_pa
     assert not (run / "attempts" / "adder--1" / "record.json").exists()
 
 
+@pytest.fixture
+def stubborn_suite(suite):
+    """The build is a program that no polite signal ends."""
+    script = (
+        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('building', flush=True); "
+        "time.sleep(600)"
+    )
+    task = suite / "adder" / "task.toml"
+    recipe = 'steps = [["{python}", "{repo}/install.py"]]'
+    longer = f'steps = [["{{python}}", "{{repo}}/install.py"], ["{{python}}", "-c", "{script}"]]'
+    assert recipe in task.read_text()
+    task.write_text(task.read_text().replace(recipe, longer))
+    return suite
+
+
+def builds(run):
+    log = run / "attempts" / "adder--1" / "logs" / "build.log"
+    return lambda: log.exists() and "building" in log.read_text().splitlines()
+
+
+def test_a_second_ctrl_c_ends_at_once(reb, stubborn_suite, tmp_path):
+    run = tmp_path / "run"
+    process = reb.start("run", stubborn_suite, "--agent", "gold", "--out", run)
+    wait_for(builds(run), "the build")
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert process.poll() is None, "what ignores signals is given its grace"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "The same command goes on from there" in said
+    assert "Traceback" not in said
+    wait_for(lambda: not processes_naming(str(run)), "the children to end")
+
+
+def test_kill_9_during_a_build_leaves_nothing_running_and_is_built_anew(
+    reb, stubborn_suite, suite, tmp_path
+):
+    run = tmp_path / "run"
+    attempt = run / "attempts" / "adder--1"
+    process = reb.start("run", stubborn_suite, "--agent", "gold", "--out", run)
+    wait_for(builds(run), "the build")
+    (attempt / "box" / "env" / "half").write_text("of the build that was ended")
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not processes_naming(str(run)), "the orphans to end")
+    assert not (attempt / "build.json").exists()
+    assert "the build has not ended" in reb("report", run, COLUMNS="200").stdout
+
+    task = suite / "adder" / "task.toml"
+    task.write_text(task.read_text().replace("time.sleep(600)", "time.sleep(0)"))
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    assert record_of(run)["results"]["C1"]["verdict"] == "passed"
+    assert not (attempt / "box" / "env" / "half").exists()
+
+
 def test_kill_9_of_the_harness_loses_only_the_stage_under_way(reb, slow_suite, tmp_path):
     run = tmp_path / "run"
     process = reb.start("run", slow_suite, "--agent", "gold", "--out", run)
@@ -165,6 +224,93 @@ def test_fail_on_gives_exit_codes_for_ci(reb, suite, tmp_path):
     result = record_of(run)["results"]["C1"]
     assert (result["verdict"], result["owner"]) == ("failed", "agent")
     assert "result.json" in result["reason"]
+
+
+def test_a_disqualified_attempt_counts_as_failed(reb, suite, tmp_path):
+    task = suite / "adder" / "task.toml"
+    edits = "open('{repo}/train.py', 'a').write('# easier')"
+    steps = f'steps = [["{{python}}", "{{repo}}/install.py"], ["{{python}}", "-c", "{edits}"]]'
+    recipe = 'steps = [["{python}", "{repo}/install.py"]]'
+    task.write_text(task.read_text().replace(recipe, steps))
+    run = tmp_path / "run"
+    done = reb("run", suite, "--agent", "gold", "--out", run, "--fail-on", "failed")
+    record = record_of(run)
+    assert record["status"] == "disqualified"
+    assert "failed" not in {result["verdict"] for result in record["results"].values()}
+    assert done.returncode == 1
+
+
+@pytest.fixture(scope="module")
+def finished(shared_cache, tmp_path_factory):
+    """A run that is done; a test takes a copy."""
+    folder = tmp_path_factory.mktemp("finished")
+    done = Reb(shared_cache, folder)("run", SUITE, "--agent", "gold", "--out", folder / "run")
+    assert done.returncode == 0, done.stderr
+    return folder / "run"
+
+
+@pytest.fixture
+def run_again(reb, finished, tmp_path):
+    """(a copy of the finished run, the same command again on it)."""
+    run = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
+    return run, lambda *more: reb("run", SUITE, "--agent", "gold", "--out", run, *more)
+
+
+def test_a_job_that_could_not_work_gives_1_whatever_an_older_record_says(run_again):
+    run, again = run_again
+    with FileLock(run / "attempts" / ".adder--1.lock"):
+        done = again("--reverify")
+    assert "another process is working on this attempt" in done.stderr
+    assert done.returncode == 1
+    assert again().returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("broken", "why", "built_anew"),
+    [
+        ("build.json", "build again: what is left of the last one cannot be read", True),
+        ("record.json", "verify: the record cannot be read", False),
+    ],
+)
+@pytest.mark.parametrize("text", ["{", '{"schema": 99}'])
+def test_what_cannot_be_read_is_made_anew(run_again, broken, why, built_anew, text):
+    run, again = run_again
+    attempt = run / "attempts" / "adder--1"
+    built = (attempt / "build.json").stat().st_mtime_ns
+    (attempt / broken).write_text(text)
+    assert why in again("--dry-run").stdout
+    done = again()
+    assert done.returncode == 0, done.stderr
+    assert record_of(run)["status"] == "ok"
+    assert ((attempt / "build.json").stat().st_mtime_ns > built) is built_anew
+    assert " done\n" in again("--dry-run").stdout
+
+
+def test_results_of_another_version_are_marked_and_not_redone(reb, run_again):
+    run, again = run_again
+    attempt = run / "attempts" / "adder--1"
+    assert "older results" not in reb("report", run).stdout
+    for path in [attempt / "record.json", *(attempt / "results").iterdir()]:
+        stored = json.loads(path.read_text())
+        path.write_text(json.dumps({**stored, "reb_version": "0.0.1"}))
+    done = again()
+    assert "older results" in done.stdout
+    assert "older results" in (run / "index.html").read_text()
+    assert json.loads(reb("report", run, "--json").stdout)["runs"][0]["attempts"][0]["older"]
+
+    # A record made now from results of then is marked as well, until they are made anew.
+    (attempt / "record.json").unlink()
+    assert "older results" in again().stdout
+    assert record_of(run)["stale"] is True
+    assert "older results" not in again("--reverify").stdout
+
+
+def test_a_record_of_a_newer_version_is_not_misread(reb, run_again):
+    run, _ = run_again
+    path = run / "attempts" / "adder--1" / "record.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2}))
+    said = " ".join(reb("report", run, COLUMNS="300").stdout.split())
+    assert "was written by a newer version: schema 2" in said
 
 
 def test_json_is_json_and_quiet_is_quiet(reb, tmp_path):
@@ -225,3 +371,15 @@ def test_an_edited_folder_source_is_built_again(reb, suite, tmp_path):
     with (suite / "adder" / "repository" / "train.py").open("a") as stream:
         stream.write("# one more line\n")
     assert "the source has changed" in reb("run", suite, *options, "--dry-run").stdout
+
+
+def test_reb_build_in_json_is_the_outcome_and_the_report(reb, repository):
+    repository.commit({"measure.py": "import json\n"})
+    done = reb("build", repository.folder, "--json")
+    facts = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert facts["complete"] is True
+    assert facts["report"]["python_path"] == f"{facts['prefix']}/bin/python"
+    refused = reb("build", repository.folder, "--json", "--index-date", "yesterday")
+    assert refused.returncode == 2
+    assert "yesterday" in refused.stderr

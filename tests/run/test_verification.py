@@ -128,6 +128,55 @@ def test_an_interpreter_that_is_none_is_said(reb, own_folder, tmp_path):
     assert "no Python interpreter" in record["results"]["C1"]["reason"]
 
 
+def test_the_reported_interpreter_is_audited_and_not_the_one_that_is_judged(
+    reb, own_folder, tmp_path
+):
+    report = tmp_path / "report.json"
+    judged = own_folder / ".venv" / "bin" / "python"
+    claims = [{"capability": "C0", "value": True}]
+    options = ["--python", judged, "--report", report, "--level", "C0", "--level", "C5"]
+
+    report.write_text(json.dumps({"python_path": "/nowhere/bin/python", "claims": claims}))
+    code, record = verify(reb, own_folder, *options)
+    assert code == 1
+    outcomes = {claim["claim"]: claim["outcome"] for claim in record["audit"]["claims"]}
+    assert outcomes["python_path"] == "false"
+    assert outcomes["C0"] == "unverifiable"
+    assert record["python"] == str(judged)
+
+    # Another spelling of the same environment is the same.
+    other_name = judged.with_name("python3")
+    report.write_text(json.dumps({"python_path": str(other_name), "claims": claims}))
+    code, record = verify(reb, own_folder, *options)
+    outcomes = {claim["claim"]: claim["outcome"] for claim in record["audit"]["claims"]}
+    assert (code, outcomes["python_path"], outcomes["C0"]) == (0, "true", "true")
+
+
+@pytest.mark.parametrize(
+    "option", [["--task", "starter/x"], ["--entry", "python x.py"], ["--report", "report.json"]]
+)
+def test_what_an_attempt_has_itself_cannot_be_given(reb, built, option):
+    done = reb("verify", built, *option)
+    assert done.returncode == 2
+    assert f"leave out {option[0]}" in done.stderr
+
+
+def test_a_report_that_is_too_large_says_how_large(reb, own_folder, tmp_path):
+    report = tmp_path / "report.json"
+    report.write_text('{"notes": "' + "x" * 1_500_000 + '"}')
+    code, record = verify(reb, own_folder, "--report", report, "--level", "C5")
+    assert code == 1
+    assert "1500013 bytes" in record["results"]["C5"]["reason"]
+
+
+def test_the_system_is_no_environment_whose_size_counts(reb, own_folder):
+    system = Path(sys.base_prefix) / "bin" / "python3"
+    _, record = verify(reb, own_folder, "--python", system, "--level", "C5")
+    assert record["sizes"]["prefix_bytes"] is None
+    _, record = verify(reb, own_folder, "--python", own_folder / ".venv", "--level", "C5")
+    assert record["sizes"]["prefix_bytes"] > 0
+
+
 def test_a_false_report_fails_c5(reb, own_folder, tmp_path):
     report = tmp_path / "report.json"
     report.write_text(
@@ -139,3 +188,16 @@ def test_a_false_report_fails_c5(reb, own_folder, tmp_path):
     assert code == 1
     assert record["results"]["C5"]["verdict"] == "failed"
     assert record["audit"]["by_kind"] == {"version": 1}
+
+
+def test_what_was_changed_after_the_freeze_is_said(reb, damaged):
+    (damaged / "box" / "env" / "later.txt").write_text("x")
+    _, record = verify(reb, damaged, "--level", "C5")
+    assert [finding["kind"] for finding in record["findings"]] == ["changed-after-freeze"]
+
+
+def test_files_that_the_source_does_not_have_are_listed(reb, damaged):
+    (damaged / "box" / "repo" / "notes.txt").write_text("x")
+    code, record = verify(reb, damaged, "--level", "C5")
+    assert code == 0
+    assert record["untracked"] == ["notes.txt"]

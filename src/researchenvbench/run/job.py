@@ -7,6 +7,7 @@ It can be killed at any moment and run again; whatever can run a command can run
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from ..attempt import (
     AttemptStatus,
     BuildResult,
     EventLog,
+    Finding,
     Level,
     LevelResult,
     Owner,
@@ -213,6 +215,15 @@ class AttemptRun:
             prefix, root = Path(interpreter.prefix), self.sandbox.layout(self.folder.path).root
             if prefix.is_relative_to(root):  # else it is the host's own
                 sizes = sizes.model_copy(update={"prefix_bytes": tree_size(prefix)})
+        frozen = done.environment
+        if frozen is not None and frozen.digest != environment.digest:
+            changed = Finding(
+                kind="changed-after-freeze",
+                what="the environment is not as the build left it",
+                where=str(self.sandbox.layout(self.folder.path).root),
+                why="the verdicts are of what is there now",
+            )
+            judgement = replace(judgement, findings=(*judgement.findings, changed))
         return judged(self._record(done, stale=stale), judgement, sizes)
 
     def _void_record(self, done: BuildResult) -> Record:

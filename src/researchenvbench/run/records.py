@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..task import Task
     from ..verify.pyramid import Judgement
 
+_UNTRACKED_KEPT = 200
+
 
 def new_record(of: Task | str, host: HostEnvironment, **identity: Any) -> Record:
     """A record of what was judged: a task, or what has only a name; `identity` are fields."""
@@ -45,6 +47,7 @@ def judged(record: Record, judgement: Judgement, sizes: Sizes) -> Record:
             "results": judgement.results,
             "audit": judgement.audit,
             "findings": judgement.findings,
+            "untracked": judgement.untracked[:_UNTRACKED_KEPT],
             "sizes": sizes,
         }
     )

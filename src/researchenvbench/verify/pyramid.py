@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus, Level, LevelResult, Owner, Verdict, Want
-from ..audit import Hardware, audit
+from ..audit import AS_SHOWN, Hardware, audit
 from ..errors import HostError, RebError, SandboxError, TaskError
 from ..process import seconds_in_programs
 from ..proofs import standing
@@ -63,7 +63,7 @@ def verify(
     python: str | None,
     *,
     frameworks: Sequence[str],
-    hardware: Hardware = Hardware(),
+    hardware: Hardware = AS_SHOWN,
     choice: Choice = Choice(),
     kept: Callable[[Level], LevelResult | None] = lambda _: None,
     keep: Callable[[LevelResult], None] = lambda _: None,

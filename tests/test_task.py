@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -394,9 +395,20 @@ def test_every_table_of_the_schema_suggests_its_own_keys() -> None:
     assert "folder" not in keys_at(Task, ())
 
 
-def test_bounds_can_be_infinite_and_numbers_long(folder: Path) -> None:
-    task = load(folder, changed("max = 5.0", "max = inf"))
-    assert task.stages[StageName.CPU].evidence[0].groups["loss"].max == float("inf")
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize(
+    ("key", "old"),
+    [
+        ("stages.cpu.time_limit_s", "time_limit_s = 60"),
+        ("stages.cpu.evidence.0.groups.loss.max", "max = 5.0"),
+    ],
+)
+def test_numbers_are_finite(folder: Path, key: str, old: str, number: str) -> None:
+    [line] = faults(folder, changed(old, f"{old.split(' = ', maxsplit=1)[0]} = {number}"))
+    assert line == f"{key}: input should be a finite number, found {number}"
+
+
+def test_numbers_can_be_long(folder: Path) -> None:
     [line] = faults(folder, changed("time_limit_s = 60", "gpus = 123456789012345678901234567890"))
     assert line.startswith("stages.cpu.gpus: ")
 
@@ -427,6 +439,48 @@ def test_a_file_that_is_no_task_file(folder: Path, name: str) -> None:
     lines = str(caught.value).splitlines()
     assert any(found.startswith(f"{path}: {line}") for found in lines)
     assert all(len(found) < 400 for found in lines)
+
+
+LONG_KEYS = {
+    "bare": "a" + ".a" * 100_000 + " = 1",
+    "quoted": '"a"' + '."a"' * 100_000 + " = 1",
+    "spaced": "a" + " . a" * 100_000 + " = 1",
+    "table": "[a" + ".a" * 100_000 + "]",
+    "inline table": "x = {a" + ".a" * 100_000 + " = 1}",
+    "after an escaped quote": 'x = "\\""\na' + ".a" * 100_000 + " = 1",
+    "after a text of lines": 'x = """\n\\"""\n"""\na' + ".a" * 100_000 + " = 1",
+}
+
+
+@pytest.mark.parametrize("name", LONG_KEYS)
+def test_a_huge_dotted_key_is_refused_at_once(folder: Path, name: str) -> None:
+    start = time.monotonic()
+    assert faults(folder, LONG_KEYS[name]) == [
+        "a key has more than 50 dots, which no task file has"
+    ]
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("text", ['"""' * 300_001, '"' * 900_001, '\\"""' * 200_000, "'" * 900_001])
+def test_a_file_of_quotes_is_refused_at_once(folder: Path, text: str) -> None:
+    start = time.monotonic()
+    assert faults(folder, f"x = {text}\\")[0].startswith("not valid TOML: ")
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        f"'{'.' * 99}'",
+        f'"{"a." * 99}"',
+        f'"""\n"{"a." * 99}\n"""',
+        f"'''\n'{'a.' * 99}\n'''",
+        f"'x' # {'.' * 99}",
+    ],
+)
+def test_dots_in_texts_and_comments_are_no_keys(folder: Path, notes: str) -> None:
+    task = load(folder, changed("[source]", f"notes = {notes}\n[source]"))
+    assert task.notes
 
 
 def test_what_is_no_file_is_not_opened(folder: Path) -> None:

@@ -270,6 +270,10 @@ def _devices(report: Report, found: _Found) -> list[ClaimResult]:
     why_seen = why_shown = found.barrier_of_hardware(Level.C2)
     if why_shown:
         pass
+    elif found.hardware.shown == 0:
+        # Nothing can be seen where nothing was shown, whatever C2 could say.
+        seen, shown = False, 0
+        why_seen = why_shown = "the build was shown no GPU"
     elif c2 is None:
         why_seen = why_shown = "C2 was not run"
     elif c2.verdict not in (Verdict.PASSED, Verdict.FAILED):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from . import __version__
 from .agents import Assignment
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .audit import Hardware
-from .errors import SandboxError
+from .errors import HostError, SandboxError
 from .process import seconds_in_programs
 from .sandbox.gpu import gpu_words, inventory
 from .sandbox.host_environment import base_environment, redacted_variables
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from .task import Task
 
 REPORT_LIMIT_BYTES = 1_000_000
+
+
+#: A disk with less room than this is full: installs fail on it.
+FULL_DISK_BYTES = 64 * 1024**2
 
 
 def build(
@@ -57,6 +62,7 @@ def build(
 
     Raises:
         SandboxError: the sandbox could not be made.
+        HostError: the disk was full when the agent ended without success.
     """
     started, clock, in_programs = now(), time.monotonic(), seconds_in_programs()
     log = attempt / "logs" / "build.log"
@@ -82,6 +88,12 @@ def build(
                 task=task,
                 with_recipe=agent.needs_recipe,
             )
+        )
+    if outcome.exit_code != 0 and shutil.disk_usage(attempt).free < FULL_DISK_BYTES:
+        # Whatever it ended with, it is not the agent's doing that there was no room.
+        raise HostError(
+            f"the disk that holds {attempt} is full",
+            advice="free room on it, then run the same command again",
         )
     if outcome.reason:
         note(outcome.reason)

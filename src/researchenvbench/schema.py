@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Model(BaseModel):
-    """Base of all data of such a file: immutable, and no key that it does not know."""
+    """Base of all data of such a file: immutable, no unknown key, no infinite number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:

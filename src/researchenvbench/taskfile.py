@@ -7,6 +7,7 @@ file at all. Each fault is one line with the file, the key and what was probably
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,15 @@ from .schema import explain, shorten, suggest
 from .task import Suite, Task
 
 _MAX_FILE_BYTES = 1_000_000
+#: Parsing a dotted key takes the square of its length; a key of the schema has five parts.
+_MAX_KEY_DOTS = 50
+#: Strings, which may be left open at the end, and comments: dots in them are no key's.
+_STRING_OR_COMMENT = re.compile(
+    r'''"""(?:\\?.)*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)'''
+    r"""|"(?:\\[^\n]|[^"\\\n])*"?|'[^'\n]*'?|\#[^\n]*""",
+    re.DOTALL,
+)
+_BETWEEN_KEYS = re.compile(r"[\n,=\[\]{}]")
 _BUNDLED = Path(__file__).parent / "suites"
 
 
@@ -69,8 +79,11 @@ def load_task(folder: Path) -> Task:
             file, the key and, where one is near, what was probably meant.
     """
     path = folder if folder.name.endswith(".toml") else folder / "task.toml"
+    content = _read_text(path)
+    if any(part.count(".") > _MAX_KEY_DOTS for part in _keys_and_values(content)):
+        raise TaskError(f"{path}: a key has more than {_MAX_KEY_DOTS} dots, which no task file has")
     try:
-        data = tomllib.loads(_read_text(path))
+        data = tomllib.loads(content)
         # As JSON, since pydantic is strict there without asking for tuples: a number that
         # is written as text is a mistake, and not a number.
         text = json.dumps(data, default=lambda moment: {"a date or time": str(moment)})
@@ -91,6 +104,11 @@ def load_task(folder: Path) -> Task:
     if missing:
         raise TaskError("\n".join(missing))
     return task.model_copy(update={"folder": path.parent.resolve()})
+
+
+def _keys_and_values(content: str) -> list[str]:
+    """What stands between the signs of a TOML text, without strings and comments."""
+    return _BETWEEN_KEYS.split(_STRING_OR_COMMENT.sub("", content))
 
 
 def _read_text(path: Path) -> str:

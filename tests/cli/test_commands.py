@@ -1,6 +1,7 @@
 """The command line as a newcomer meets it: help, completion, templates, lists."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -78,6 +79,100 @@ def test_the_template_is_a_task(tmp_path):
     again = reb("tasks", "new", "my-task", "--suite", tmp_path)
     assert again.returncode == 2
     assert "there already" in again.stderr
+
+
+def test_a_template_is_not_put_among_other_files(tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert reb("tasks", "new", "mine", "--suite", tmp_path).returncode == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("x")
+    done = reb("tasks", "new", "other", "--suite", tmp_path)
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert not (tmp_path / "other" / "task.toml").exists()
+    (tmp_path / "file").write_text("x")
+    assert reb("tasks", "new", "file", "--suite", tmp_path).returncode == 2
+
+
+def make_local_task(folder, *, roots):
+    (folder / "code").mkdir(parents=True)
+    (folder / "code" / "fit.py").write_text("print('done')\n")
+    (folder / "task.toml").write_text(
+        f'''schema = 1
+name = "{folder.name}"
+domain = "tests"
+source = {{ kind = "folder", path = "code" }}
+c0 = {{ roots = {json.dumps(roots)} }}
+[stages.cpu]
+command = ["{{python}}", "{{repo}}/fit.py"]
+[[stages.cpu.evidence]]
+kind = "output"
+pattern = "done"
+'''
+    )
+
+
+def test_one_task_is_checked_by_its_folder(tmp_path):
+    make_local_task(tmp_path / "good", roots=["fit.py"])
+    make_local_task(tmp_path / "bad", roots=["gone"])
+    done = reb("tasks", "check", tmp_path / "good")
+    assert (done.returncode, done.stdout) == (0, "good: good\n"), done.stderr
+    done = reb("tasks", "check", tmp_path / "bad")
+    assert (done.returncode, done.stdout) == (1, "bad: 1 problem\n"), done.stderr
+    assert "gone is not in the repository" in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--level", "C9"], ["--stage", "gpu"]])
+def test_a_usage_error_of_verify_comes_first(tmp_path, monkeypatch, options):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    (repo / "fit.py").write_text("print(1)\n")
+    (repo / "README.md").write_text("```\npython fit.py\n```\n")
+    done = reb("verify", repo, *options)
+    assert done.returncode == 2
+    assert f"there is no {options[0][2:]} {options[1]!r}" in done.stderr
+    assert "--entry" not in done.stderr
+    assert not (tmp_path / "cache").exists()
+
+
+def test_printed_commands_can_be_pasted(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    repo = tmp_path / "it's mine"
+    (repo / ".venv").mkdir(parents=True)
+    (repo / ".venv" / "pyvenv.cfg").write_text("")
+    (repo / "fit.py").write_text("print(1)\n")
+    (repo / "README.md").write_text("```\npython fit.py --name 'a b'\n```\n")
+    shown = next(
+        line
+        for line in reb("verify", repo, "--level", "C0").stderr.splitlines()
+        if "run it" in line
+    )
+    assert shlex.split(shown.partition("to run it: ")[2]) == [
+        "reb",
+        "verify",
+        str(repo),
+        "--entry",
+        "python fit.py --name 'a b'",
+    ]
+    shown = reb("build", repo).stderr
+    assert f"reb build {shlex.quote(str(repo))} --replace" in shown
+
+
+def test_a_run_is_not_taken_for_an_environment(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    done = reb("verify", tmp_path)
+    assert done.returncode == 2
+    assert "has no attempts yet" in done.stderr
+    attempt = tmp_path / "attempts" / "curves--1"
+    attempt.mkdir(parents=True)
+    (attempt / "job.json").write_text("{}")
+    done = reb("verify", tmp_path)
+    assert done.returncode == 2
+    assert "is a run" in done.stderr
+    assert f"reb verify {attempt}" in done.stderr
+    assert "reb build" not in done.stderr
+    assert "unfinished" in reb("env", "list", tmp_path).stdout
 
 
 def test_a_name_that_is_a_path_is_refused(tmp_path):

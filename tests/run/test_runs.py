@@ -383,3 +383,38 @@ def test_reb_build_in_json_is_the_outcome_and_the_report(reb, repository):
     refused = reb("build", repository.folder, "--json", "--index-date", "yesterday")
     assert refused.returncode == 2
     assert "yesterday" in refused.stderr
+
+
+def test_a_folder_that_is_no_run_is_not_touched(reb, tmp_path):
+    precious = tmp_path / "home" / "attempts" / "adder--1" / "precious.txt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("mine")
+    page = tmp_path / "home" / "index.html"
+    page.write_text("my page")
+    done = reb("run", SUITE, "--agent", "gold", "--only", "adder", "--out", tmp_path / "home")
+    assert done.returncode == 2
+    assert "not empty, and no run" in done.stderr
+    assert (precious.read_text(), page.read_text()) == ("mine", "my page")
+
+
+def test_a_repository_with_a_job_json_of_its_own_is_no_attempt(reb, tmp_path):
+    repo = tmp_path / "repository"
+    repo.mkdir()
+    (repo / "job.json").write_text('{"schedule": "daily"}')
+    (repo / "train.py").write_text("print('x')")
+    done = reb("job", repo, "--phase", "build")
+    assert done.returncode == 2
+    assert "no attempt of a run" in done.stderr
+    assert sorted(path.name for path in repo.iterdir()) == ["job.json", "train.py"]
+
+
+def test_what_is_not_ours_in_an_attempt_survives_a_new_build(reb, suite, tmp_path):
+    run = tmp_path / "run"
+    options = ["--agent", "gold", "--only", "adder", "--out", run]
+    reb("run", suite, *options)
+    note = run / "attempts" / "adder--1" / "my-notes.txt"
+    note.write_text("mine")
+    (run / "attempts" / "adder--1" / "build.json").write_text("{")
+    assert reb("run", suite, *options).returncode == 0
+    assert note.read_text() == "mine"
+    assert record_of(run)["results"]["C1"]["verdict"] == "passed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -108,7 +109,7 @@ def command(
         }
         click.echo(json.dumps(facts, indent=1))
     elif complete:
-        click.echo(f"{target} is ready; judge it with: reb verify {path}")
+        click.echo(f"{target} is ready; judge it with: reb verify {shlex.quote(str(path))}")
     else:
         click.echo(f"{target} is not complete: {why}; log: {log_file}")
     return 0 if complete else EXIT_FAILED
@@ -126,5 +127,5 @@ def _may_be_made(target: Path, path: Path, *, replace: bool) -> None:
         click.confirm(f"{target} is there already; make it anew?", err=True, abort=True)
         return
     raise click.UsageError(
-        f"{target} is there already. To make it anew: reb build {path} --replace"
+        f"{target} is there already. To make it anew: reb build {shlex.quote(str(path))} --replace"
     )

@@ -41,6 +41,7 @@ def list_environments(run: Path, as_json: bool) -> None:
         rows.append(
             {
                 "attempt": str(attempt.path),
+                "finished": build is not None,
                 "python": report.python_path if report else None,
                 "files": environment.files if environment else None,
                 "size_bytes": environment.size_bytes if environment else None,
@@ -51,7 +52,10 @@ def list_environments(run: Path, as_json: bool) -> None:
         return
     for row in rows:
         size = row["size_bytes"]
-        shown = f"{size / 1e6:8.0f} MB" if isinstance(size, int) else "not built  "
+        if isinstance(size, int):
+            shown = f"{size / 1e6:8.0f} MB"
+        else:
+            shown = "not built  " if row["finished"] else "unfinished "
         click.echo(f"{shown}  {row['attempt']}  {row['python'] or ''}")
 
 

@@ -13,7 +13,7 @@ from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..run.plan import PlannedAttempt, RunPlan
+    from ..run.plan import PlannedAttempt
     from ..run.store import RunFolder
     from ..task import Suite, Task
 
@@ -127,7 +127,7 @@ def command(
     if dry_run:
         _show_plan(folder, planned)
         return 0
-    _save_plan(folder, plan)
+    folder.claim(plan)
     left_out = len(suite.tasks) - len(tasks)
     if left_out and not only and not quiet:
         click.echo(f"{len(tasks)} of {len(suite.tasks)} tasks; --all takes the rest too", err=True)
@@ -208,16 +208,6 @@ def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
     needed = max((task.gpus(name) for task in tasks for name in task.stages), default=0)
     shown = min(needed, len(inventory().gpus))
     return str(shown) if shown else "none"
-
-
-def _save_plan(folder: RunFolder, plan: RunPlan) -> None:
-    try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-        plan.save(folder.run_file)
-    except OSError as error:
-        raise click.UsageError(
-            f"{folder.path} cannot be written: {error.strerror}; choose another with --out"
-        ) from error
 
 
 def _show_plan(folder: RunFolder, planned: list[PlannedAttempt]) -> None:

@@ -127,24 +127,26 @@ def show_task(name: str, as_json: bool) -> None:
 
 
 @command.command("check")
-@click.argument("suite_name", metavar="SUITE")
-def check(suite_name: str) -> int:
-    """Check the tasks of SUITE against the schema and against their sources.
+@click.argument("name", metavar="SUITE|FOLDER")
+def check(name: str) -> int:
+    """Check the tasks of SUITE, or the one in FOLDER, against schema and sources.
 
     \b
     Example:
       reb tasks check starter
+      reb tasks check path/to/my-suite/my-task
     """
     from ..errors import SourceError, TaskError
     from ..run.check import check_task
     from ..sandbox.host_environment import host_environment
     from ..source import fetch_source
-    from ..taskfile import load_suite
+    from ..taskfile import load_suite, load_task
 
-    suite = load_suite(suite_name)
+    one_task = (Path(name) / "task.toml").is_file()
+    tasks = (load_task(Path(name)),) if one_task else load_suite(name).tasks
     installs = host_environment().installs
     problems = 0
-    for task in suite.tasks:
+    for task in tasks:
         try:
             lines = check_task(task, fetch_source(task, installs=installs))
         except (SourceError, TaskError) as error:
@@ -152,7 +154,8 @@ def check(suite_name: str) -> int:
         for line in lines:
             click.echo(f"{task.folder / 'task.toml'}: {line}", err=True)
         problems += len(lines)
-        click.echo(f"{task.name}: {'good' if not lines else f'{len(lines)} problems'}")
+        count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+        click.echo(f"{task.name}: {count if lines else 'good'}")
     return EXIT_FAILED if problems else 0
 
 
@@ -225,17 +228,22 @@ def new(name: str, folder: Path) -> None:
       reb tasks new my-task --suite path/to/my-suite
     """
     import re
+    import shlex
     from importlib.resources import files
 
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise click.UsageError(f"{name!r} is no name for a task: letters, digits, . _ and - only")
     place = folder / name / "task.toml"
-    if place.exists():
-        raise click.UsageError(f"{place} is there already")
+    if place.parent.is_symlink() or (place.parent.exists() and not place.parent.is_dir()):
+        raise click.UsageError(f"{place.parent} is there already, and is no folder")
+    if place.parent.is_dir() and any(place.parent.iterdir()):
+        raise click.UsageError(f"{place.parent} is there already, and is not empty")
     template = files("researchenvbench.suites").joinpath("template.toml")
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(template.read_text(encoding="utf-8").replace("NAME", name), encoding="utf-8")
-    click.echo(f"{place} is written; check it with: reb tasks check {folder}")
+    click.echo(
+        f"{place} is written; check it with: reb tasks check {shlex.quote(str(place.parent))}"
+    )
 
 
 def _to_prove(suite: Suite, only: tuple[str, ...], *, all_tasks: bool) -> list[Task]:

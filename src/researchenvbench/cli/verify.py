@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from ..attempt import Level, Record
     from ..run.verification import ChosenPython
     from ..task import Task
+
+#: Of a run, in a message; a run can have hundreds.
+_LISTED_ATTEMPTS = 12
 
 
 @click.command("verify")
@@ -67,18 +71,22 @@ def command(
     def name_python(chosen: ChosenPython) -> None:
         click.echo(f"judging {chosen.path} (named by {chosen.named_by})", err=True)
 
+    # Whatever is wrong with the command line is said before anything is made or printed.
+    chosen_levels = _levels(levels, stages)
     if (path / "job.json").is_file():
         _refuse_of_an_attempt(path, {"--task": task_name, "--entry": entry, "--report": report})
+    elif (path / "run.json").is_file():
+        _refuse_a_run(path)
     if task_name is not None and entry is not None:
         raise click.UsageError("--task gives the stages already: leave out --entry, or --task")
-    results = out or new_results_folder(path)
     task = _task(path, task_name, entry, interactive=not (as_json or quiet))
+    results = out or new_results_folder(path)
     record: Record = verify(
         path,
         python,
         task=task,
         report=report,
-        levels=_levels(levels, stages),
+        levels=chosen_levels,
         fail_fast=fail_fast,
         repeats=repeats,
         out=results,
@@ -97,6 +105,21 @@ def _refuse_of_an_attempt(path: Path, options: dict[str, object]) -> None:
         raise click.UsageError(
             f"{path} is an attempt of a run, which has its own task and report: leave out {given}"
         )
+
+
+def _refuse_a_run(path: Path) -> NoReturn:
+    from ..run.store import RunFolder
+
+    attempts = [shlex.quote(str(attempt.path)) for attempt in RunFolder(path).attempts()]
+    if not attempts:
+        raise click.UsageError(f"{path} is a run, and has no attempts yet: nothing to judge")
+    shown = attempts[:_LISTED_ATTEMPTS]
+    more = len(attempts) - len(shown)
+    lines = [f"  reb verify {attempt}" for attempt in shown]
+    lines += [f"  and {more} more in {path / 'attempts'}"] if more else []
+    raise click.UsageError(
+        "\n".join([f"{path} is a run, not an environment; judge an attempt of it:", *lines])
+    )
 
 
 def _levels(levels: tuple[str, ...], stages: tuple[str, ...]) -> tuple[Level, ...]:
@@ -147,7 +170,7 @@ def _task(path: Path, name: str | None, entry: str | None, *, interactive: bool)
     else:
         click.echo(
             f"an entry point was found and not run; to run it: "
-            f"reb verify {path} --entry '{proposed}'",
+            f"reb verify {shlex.quote(str(path))} --entry {shlex.quote(proposed)}",
             err=True,
         )
     return None

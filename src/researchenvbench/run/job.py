@@ -63,6 +63,11 @@ class AttemptRun:
             RebError: the job or its task cannot be read, or the source cannot be had.
         """
         self.folder = AttemptFolder(folder.absolute())
+        if self.folder.path.parent.name != "attempts":
+            raise RebError(
+                f"{self.folder.path} is no attempt of a run: those lie in RUN/attempts/",
+                advice="reb run names the folders of its attempts",
+            )
         self.job = Job.load(self.folder.job_file)
         self.task: Task = load_task(Path(self.job.task_folder))
         self.host: HostEnvironment = host_environment()
@@ -81,10 +86,7 @@ class AttemptRun:
         if not why and (done := self.folder.load_build()):
             return done
         started, clock = now(), time.monotonic()
-        job_text = self.folder.job_file.read_text(encoding="utf-8")
         self.folder.supersede()
-        self.folder.path.mkdir(parents=True)
-        self.folder.job_file.write_text(job_text, encoding="utf-8")
         digest = ""
         try:
             snapshot = self.source()
@@ -100,7 +102,7 @@ class AttemptRun:
                 build_gpus=self.job.build_gpus,
                 say=self.say,
             )
-        except (SourceError, SandboxError, HostError) as error:
+        except (SourceError, SandboxError, HostError, OSError) as error:
             result = BuildResult(
                 reb_version=__version__,
                 outcome="void",

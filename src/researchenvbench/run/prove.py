@@ -35,6 +35,7 @@ from ..verify.device import check_devices
 from ..verify.entrypoint import LEVELS, run_stage
 from ..verify.pyramid import STAGES, static_level, with_interpreter
 from .job import AttemptRun
+from .plan import RunPlan
 from .store import Job, RunFolder
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def prove_task(
     """
     if task.gold is None:
         return _without(task, "the task has no gold recipe")
+    folder.claim(RunPlan(suite=suite.name, agent="gold"))
     place = folder.attempt(task.name, 1)
     place.path.mkdir(parents=True, exist_ok=True)
     Job(

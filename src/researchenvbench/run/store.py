@@ -120,7 +120,41 @@ class AttemptFolder:
             for name in ("logs", "results"):
                 if (self.path / name).is_dir():
                     shutil.copytree(self.path / name, kept / name)
-        remove_tree(self.path)
+        for name in _OURS:
+            place = self.path / name
+            if place.is_dir() and not place.is_symlink():
+                remove_tree(place)
+            else:
+                place.unlink(missing_ok=True)
+
+
+#: All that an attempt's folder has of ours, but for its job and earlier verifications. What
+#: else lies there is somebody's, and stays.
+_OURS = (
+    "box",
+    "stage",
+    "scratch",
+    "logs",
+    "results",
+    "products",
+    "breakages",
+    "frozen.json.gz",
+    "in-place.lock",
+    "build.json",
+    "record.json",
+    "events.jsonl",
+)
+
+
+def is_attempt(path: Path) -> bool:
+    """Whether a folder is an attempt of a run, and not a repository with a job.json of its own."""
+    if path.absolute().parent.name != "attempts":
+        return False
+    try:
+        Job.load(path / "job.json")
+    except RecordError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -138,6 +172,27 @@ class RunFolder:
     def page_file(self) -> Path:
         """The table as a page."""
         return self.path / "index.html"
+
+    def claim(self, plan: Setting) -> None:
+        """Make the folder a run's, and keep what was asked for in it.
+
+        Raises:
+            RecordError: it cannot be written, or holds something that is no run.
+        """
+        try:
+            foreign = self.path.exists() and not self.run_file.is_file()
+            if foreign and any(self.path.iterdir()):
+                raise RecordError(
+                    f"{self.path} is not empty, and no run: it has no run.json",
+                    advice="choose another folder with --out",
+                )
+            self.path.mkdir(parents=True, exist_ok=True)
+            plan.save(self.run_file)
+        except OSError as error:
+            raise RecordError(
+                f"{self.path} cannot be written: {error.strerror}",
+                advice="choose another folder with --out",
+            ) from error
 
     def attempt(self, task: str, number: int) -> AttemptFolder:
         """The folder of one attempt, which may not exist yet."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus, Level, Sizes, now
 from ..build import REPORT_LIMIT_BYTES, hardware_shown, parse_report
-from ..errors import RebError
+from ..errors import HostError, RebError
 from ..sandbox.host_environment import base_environment, host_environment
 from ..sandbox.local import adopted_box
+from ..sandbox.namespace import namespace_support
 from ..source import default_cache, fetch_source, snapshot_in_place
 from ..task import FolderSource
 from ..verify.imports import collect, read_folder
@@ -23,6 +24,7 @@ from ..verify.subject import Subject
 from .job import AttemptRun
 from .records import judged, new_record
 from .sizes import tree_size
+from .store import is_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,6 +82,7 @@ def verify(
     fail_fast: bool = False,
     repeats: int = 1,
     out: Path | None = None,
+    in_place: bool = False,
     say: Callable[..., None] = lambda *_, **__: None,
     chosen: Callable[[ChosenPython], None] = lambda _: None,
 ) -> Record:
@@ -87,6 +90,7 @@ def verify(
 
     `path` is an attempt of a run (its environment as it is now), or a folder with a
     repository. `task` gives the folder its stages. `out` is where logs and the record go.
+    `in_place` allows stages to run in the folder itself where this host allows no layers.
 
     Raises:
         RebError: there is nothing to judge, or it cannot be judged here.
@@ -98,7 +102,7 @@ def verify(
         say=say,
         chosen=chosen,
     )
-    if (folder / "job.json").is_file():
+    if is_attempt(folder):
         if task is not None or report is not None:
             raise RebError(
                 f"{folder} is an attempt of a run, which has its own task and report",
@@ -107,7 +111,20 @@ def verify(
         return _verify_attempt(folder, python, asked)
     if not folder.is_dir():
         raise RebError(f"there is no folder {folder}", advice="give the repository's folder")
+    if task is not None and not in_place:
+        _refuse_in_place(asked.results)
     return _verify_folder(folder, python, task, report, asked)
+
+
+def _refuse_in_place(results: Path) -> None:
+    """An entry point may write where it likes; without a layer that is the user's folder."""
+    kind, _, why = namespace_support(results)
+    if kind != "overlay":
+        raise HostError(
+            f"this host allows no layer over the folder, so the entry point would run in it and "
+            f"could change it ({why})",
+            advice="--in-place runs it all the same; or give a copy of the folder",
+        )
 
 
 @dataclass(frozen=True)
@@ -253,7 +270,7 @@ def new_results_folder(path: Path) -> Path:
     An attempt keeps its own; those of other folders lie in the cache, since nothing is
     written into what is judged.
     """
-    attempt = (path / "job.json").is_file()
+    attempt = is_attempt(path)
     parent = (path.absolute() if attempt else default_cache()) / "verifications"
     stamp = now().replace(":", "").replace("+0000", "Z")
     parent.mkdir(parents=True, exist_ok=True)

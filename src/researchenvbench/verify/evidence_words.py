@@ -21,7 +21,7 @@ def describe(entry: Evidence) -> str:
         case OutputEvidence():
             return _output(entry)
         case HttpEvidence():
-            body = f" with a body that matches {entry.pattern!r}" if entry.pattern else ""
+            body = f" with a body that matches {_quoted(entry.pattern)}" if entry.pattern else ""
             return f"{entry.method} {entry.url} answers {entry.status}{body}"
         case FileEvidence():
             return _file(entry)
@@ -32,8 +32,16 @@ def describe(entry: Evidence) -> str:
 def _output(entry: OutputEvidence) -> str:
     where = f"the service {entry.service}" if entry.service else "the command"
     lines = counted(entry.at_least, "line")
-    text = f"{where} prints at least {lines} matching {entry.pattern!r}"
+    text = f"{where} prints at least {lines} matching {_quoted(entry.pattern)}"
     return f"{text}, with {_numbers(entry.groups)}" if entry.groups else text
+
+
+def _quoted(pattern: str) -> str:
+    """The pattern as its file has it; only what would break the line is escaped."""
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in pattern
+    )
+    return f"'{shown}'"
 
 
 def _file(entry: FileEvidence) -> str:

@@ -8,6 +8,7 @@ way, and asked back from `kept` first, so that nothing is done twice.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import time
 from typing import TYPE_CHECKING
 
@@ -184,6 +185,11 @@ def run_level(subject: Subject, level: Level, frameworks: Sequence[str]) -> Leve
         owner, want, problem = Owner.TASK, None, error
     except (SandboxError, HostError) as error:
         problem = error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        want = Want.DISK
+        problem = HostError(f"the disk is full: {error.filename or subject.folder}")
     return LevelResult(
         level=level,
         verdict=Verdict.INCONCLUSIVE,

@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from researchenvbench import source
 from researchenvbench.errors import HostError, SourceError
 from researchenvbench.source import (
+    commit_date,
     default_cache,
     fetch_source,
+    git,
     snapshot_in_place,
     tracked_file,
     tracked_paths,
@@ -125,6 +128,57 @@ def test_submodules_are_tracked_where_asked(
     snapshot = fetch_source(of_git(repository, commit, submodules=True), cache=cache)
     assert sorted(snapshot.tracked) == [".gitmodules", "a.py", "deps/inner/inner.py"]
     assert without.digest != snapshot.digest
+
+
+def test_a_submodule_whose_address_is_relative(
+    repository: GitRepository, another_repository: GitRepository, cache: Path
+) -> None:
+    another_repository.commit({"inner.py": "i\n"})
+    repository.commit({"a.py": "1\n"})
+    address = f"../{another_repository.folder.name}"
+    repository("submodule", "--quiet", "add", str(another_repository.folder), "inner")
+    repository.write({".gitmodules": f'[submodule "inner"]\n\tpath = inner\n\turl = {address}\n'})
+    commit = repository.commit()
+    snapshot = fetch_source(of_git(repository, commit, submodules=True), cache=cache)
+    assert sorted(snapshot.tracked) == [".gitmodules", "a.py", "inner/inner.py"]
+    assert git("remote", folder=snapshot.tree) == b""
+
+
+def test_a_pipe_in_git_is_not_waited_for(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit({"a.py": "1\n"})
+    (repository.folder / ".git/HEAD").unlink()
+    os.mkfifo(repository.folder / ".git/HEAD")
+    assert source._ASK_LIMIT_S <= 20
+    monkeypatch.setattr(source, "_ASK_LIMIT_S", 0.5)
+    with pytest.raises(SourceError, match="did not end within"):
+        snapshot_in_place(repository.folder)
+
+
+def test_the_date_of_a_commit_runs_no_program_of_the_repository(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    commit = repository.commit({"a.py": "1\n"})
+    signed = git("cat-file", "commit", commit, folder=repository.folder).replace(
+        b"\n\n", b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n", 1
+    )
+    (tmp_path / "signed").write_bytes(signed)
+    repository(
+        "update-ref",
+        "HEAD",
+        repository("hash-object", "-t", "commit", "-w", str(tmp_path / "signed")).strip(),
+    )
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    repository("config", "gpg.program", str(program))
+    repository("config", "log.showSignature", "true")
+    repository("show", "--no-patch")
+    assert (tmp_path / "ran").exists(), "the trap itself does not work"
+    (tmp_path / "ran").unlink()
+    assert commit_date(repository.folder) is not None
+    assert not (tmp_path / "ran").exists()
 
 
 def test_what_cannot_be_had_is_named(

@@ -448,6 +448,8 @@ LONG_KEYS = {
     "table": "[a" + ".a" * 100_000 + "]",
     "inline table": "x = {a" + ".a" * 100_000 + " = 1}",
     "after an escaped quote": 'x = "\\""\na' + ".a" * 100_000 + " = 1",
+    "after four quotes": 'x = {b = """c"""", a' + ".a" * 100_000 + " = 1}",
+    "after four single quotes": "x = {b = '''c'''', a" + ".a" * 100_000 + " = 1}",
     "after a text of lines": 'x = """\n\\"""\n"""\na' + ".a" * 100_000 + " = 1",
 }
 

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 #: Folders that are environments, caches or version control, never part of a source.
 NOT_SOURCE = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox"})
-_GIT_TIME_LIMIT_S = 1800
+_FETCH_LIMIT_S = 1800
+#: For what only asks: a pipe in place of a file of .git would be waited for without end.
+_ASK_LIMIT_S = 20
 
 
 @dataclass(frozen=True)
@@ -125,19 +127,40 @@ def digest_file(path: Path) -> str:
 # --- git -------------------------------------------------------------------------------
 
 
-def git(*arguments: str, folder: Path, time_limit_s: float = _GIT_TIME_LIMIT_S) -> bytes:
-    """Run git in `folder`, with nothing that the repository itself could make it execute.
+def git(*arguments: str, folder: Path, stdin: bytes = b"") -> bytes:
+    """Ask git about `folder`, with nothing that the repository could make it execute.
+
+    Nothing is written there and nothing is fetched. Commands that read the content of work
+    files (`diff`, `status`) do not belong here: git passes that content through whatever
+    filter the repository names.
 
     Raises:
-        SourceError: git said no; its last lines are the reason.
+        SourceError: git said no, or not in time; its last lines are the reason.
         HostError: git is not installed.
     """
+    asks = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+    return _run_git(arguments, folder, _ASK_LIMIT_S, asks, stdin)
+
+
+def _make_git(*arguments: str, folder: Path) -> bytes:
+    """Run git in a tree of our own, where it may fetch, write and take its time."""
+    return _run_git(arguments, folder, _FETCH_LIMIT_S, {}, b"")
+
+
+def _run_git(
+    arguments: Sequence[str],
+    folder: Path,
+    time_limit_s: float,
+    variables: Mapping[str, str],
+    stdin: bytes,
+) -> bytes:
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]
     command += ["-c", "protocol.ext.allow=never", "-c", "core.attributesFile=/dev/null"]
     # Whatever the user prefers, files are to be as the commit has them.
     command += ["-c", "core.autocrlf=false", "-c", "core.symlinks=true"]
     command += ["-c", "advice.detachedHead=false", "-c", "safe.directory=*", *arguments]
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    environment.update(variables)
     for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
         environment.pop(variable, None)
     try:
@@ -145,7 +168,7 @@ def git(*arguments: str, folder: Path, time_limit_s: float = _GIT_TIME_LIMIT_S) 
             command,
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             timeout=time_limit_s,
             check=False,
@@ -176,26 +199,36 @@ def _from_git(source: GitSource, task_folder: Path, staging: Path) -> dict[str, 
             raise SourceError(f"there is no folder {url}", advice="correct source.url in the task")
     tree = staging / "tree"
     tree.mkdir()
-    git("init", "--quiet", folder=tree)
+    _make_git("init", "--quiet", folder=tree)
     try:
-        git("fetch", "--quiet", "--depth=1", "--", url, source.commit, folder=tree)
+        _make_git("fetch", "--quiet", "--depth=1", "--", url, source.commit, folder=tree)
     except SourceError:
         # Not every server hands out a commit that no branch points at.
         try:
-            git("fetch", "--quiet", "--", url, "+refs/*:refs/reb/*", folder=tree)
+            _make_git("fetch", "--quiet", "--", url, "+refs/*:refs/reb/*", folder=tree)
             git("cat-file", "-e", f"{source.commit}^{{commit}}", folder=tree)
         except SourceError as error:
             raise SourceError(
                 f"commit {source.commit} cannot be had from {source.url}: {error}",
                 advice="check the address, the network, and that the commit still exists",
             ) from error
-    git("checkout", "--quiet", "--detach", source.commit, folder=tree)
+    _make_git("checkout", "--quiet", "--detach", source.commit, folder=tree)
     if source.submodules:
         update = ["submodule", "update", "--quiet", "--init", "--recursive", "--depth=1"]
+        # Addresses such as ../lib are relative to the remote named origin.
+        _make_git("remote", "add", "--", "origin", url, folder=tree)
         # A repository of this host may name others of this host, one from elsewhere may not.
-        git("-c", f"protocol.file.allow={'always' if local else 'user'}", *update, folder=tree)
-    date = git("show", "--no-patch", "--format=%cI", source.commit, folder=tree).decode().strip()
+        allow = f"protocol.file.allow={'always' if local else 'user'}"
+        _make_git("-c", allow, *update, folder=tree)
+        _make_git("remote", "remove", "origin", folder=tree)
+    date = _date_of(source.commit, tree)
     return {"commit": source.commit, "date": date}
+
+
+def _date_of(commit: str, tree: Path) -> str:
+    # A repository can ask for signatures to be shown, and name the program that checks them.
+    show = ["show", "--no-patch", "--no-show-signature", "--format=%cI"]
+    return git(*show, commit, folder=tree).decode().strip()
 
 
 def tracked_paths(tree: Path) -> list[str]:
@@ -366,7 +399,7 @@ def snapshot_in_place(tree: Path) -> Snapshot:
 def commit_date(repo: Path) -> datetime | None:
     """When the commit of a work tree was made; None outside of git, or before a commit."""
     try:
-        said = git("show", "--no-patch", "--format=%cI", "HEAD", folder=repo).decode().strip()
+        said = _date_of("HEAD", repo)
     except (SourceError, HostError):
         return None
     return datetime.fromisoformat(said).astimezone(UTC)

@@ -22,7 +22,8 @@ _MAX_FILE_BYTES = 1_000_000
 _MAX_KEY_DOTS = 50
 #: Strings, which may be left open at the end, and comments: dots in them are no key's.
 _STRING_OR_COMMENT = re.compile(
-    r'''"""(?:\\?.)*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)'''
+    r'''"""(?:\\?.)*?(?:"{3,5}|\Z)'''
+    r"""|'''.*?(?:'{3,5}|\Z)"""
     r"""|"(?:\\[^\n]|[^"\\\n])*"?|'[^'\n]*'?|\#[^\n]*""",
     re.DOTALL,
 )

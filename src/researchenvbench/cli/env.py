@@ -74,13 +74,14 @@ def shell(attempt: Path, stage_name: str, line: str | None) -> int:
     """
     from ..errors import RebError
     from ..run.job import AttemptRun
+    from ..run.store import is_attempt
     from ..sandbox.gpu import inventory
     from ..task import StageName
     from ..verify.entrypoint import prepare
     from ..verify.pyramid import with_interpreter
 
-    if not (attempt / "job.json").is_file():
-        raise click.UsageError(f"{attempt} is no attempt of a run: it has no job.json")
+    if not is_attempt(attempt):
+        raise click.UsageError(f"{attempt} is no attempt of a run; they lie in RUN/attempts/")
     run = AttemptRun(attempt)
     run.say = lambda *_, **__: None
     if stage_name not in run.task.stages:

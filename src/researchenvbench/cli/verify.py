@@ -34,6 +34,11 @@ _LISTED_ATTEMPTS = 12
 @click.option("--fail-fast", is_flag=True, help="Stop at the first level that fails.")
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, help="Run each level so often.")
 @click.option("--entry", metavar="COMMAND", help="An entry point to run on the CPU (C1).")
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Let an entry point run in PATH itself where this host allows no layer over it.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for logs and record.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 @click.option("--quiet", is_flag=True, help="Print the verdicts and nothing else.")
@@ -47,6 +52,7 @@ def command(
     fail_fast: bool,
     repeats: int,
     entry: str | None,
+    in_place: bool,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -59,12 +65,14 @@ def command(
       reb verify runs/starter-builtin/attempts/NAME--1
 
     The interpreter is --python, else the report's, else the active VIRTUAL_ENV or
-    CONDA_PREFIX, else PATH/.venv. Nothing in PATH or in the environment is changed.
+    CONDA_PREFIX, else PATH/.venv. Nothing in PATH or in the environment is changed, unless
+    this host allows no layers and --in-place says that it may.
 
     Exits with 0 when all that this host can test passed, 1 when something failed or was
     disqualified, 3 when something is inconclusive for another reason than the host's
     hardware.
     """
+    from ..run.store import is_attempt
     from ..run.verification import new_results_folder, verify
     from .verdicts import exit_code, show_record
 
@@ -73,7 +81,7 @@ def command(
 
     # Whatever is wrong with the command line is said before anything is made or printed.
     chosen_levels = _levels(levels, stages)
-    if (path / "job.json").is_file():
+    if is_attempt(path):
         _refuse_of_an_attempt(path, {"--task": task_name, "--entry": entry, "--report": report})
     elif (path / "run.json").is_file():
         _refuse_a_run(path)
@@ -90,6 +98,7 @@ def command(
         fail_fast=fail_fast,
         repeats=repeats,
         out=results,
+        in_place=in_place,
         say=(lambda *_, **__: None)
         if quiet or as_json
         else lambda doing, **_: click.echo(f"  {doing}", err=True),
@@ -155,7 +164,9 @@ def _task(path: Path, name: str | None, entry: str | None, *, interactive: bool)
         if not task:
             raise click.UsageError(f"--task takes SUITE/NAME or a task's folder, not {name!r}")
         return load_suite(suite).task(task)
-    if (path / "job.json").is_file() or not path.is_dir():
+    from ..run.store import is_attempt
+
+    if is_attempt(path) or not path.is_dir():
         return None
     from ..run.entry_points import propose, task_of_entry
 

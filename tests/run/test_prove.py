@@ -25,6 +25,8 @@ from researchenvbench.verify.pyramid import with_interpreter
 
 from .conftest import SUITE
 
+pytestmark = pytest.mark.slow  # each starts the checker of imports several times
+
 #: Beside the three of the task: each kind of breakage that proves nothing, and other levels.
 MORE_BREAKAGES = """
 [breakages.other_reason]

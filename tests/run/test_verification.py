@@ -10,6 +10,8 @@ import pytest
 
 from .conftest import SUITE, Reb
 
+pytestmark = pytest.mark.slow  # each starts the checker of imports several times
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, shared_cache):

@@ -109,7 +109,8 @@ def command(
         }
         click.echo(json.dumps(facts, indent=1))
     elif complete:
-        click.echo(f"{target} is ready; judge it with: reb verify {shlex.quote(str(path))}")
+        named = f" --python {shlex.quote(str(target))}" if prefix else ""
+        click.echo(f"{target} is ready; judge it with: reb verify {shlex.quote(str(path))}{named}")
     else:
         click.echo(f"{target} is not complete: {why}; log: {log_file}")
     return 0 if complete else EXIT_FAILED

@@ -10,6 +10,7 @@ repository that it is given.
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -54,21 +55,16 @@ class BuiltinAgent:
         bench = Workbench(assignment, self.uv or _uv())
         try:
             bench.open()
-        except (SandboxError, OutOfTimeError) as error:
-            return AgentOutcome("void", None, str(error))
-        reason, code, outcome = "", 1, "finished"
-        try:
             missing = build_steps.build(bench, assignment, self._date(assignment))
-            code = 1 if missing else 0
-            reason = missing
+            out_of_time = bool(missing) and time.monotonic() >= assignment.deadline
         except OutOfTimeError as error:
-            outcome, reason = "time_limit", str(error)
+            missing, out_of_time = str(error), True
         except SandboxError as error:
-            reason = str(error)
-        self._report(bench, assignment, reason)
-        if outcome == "time_limit":
-            return AgentOutcome("time_limit", None, reason)
-        return AgentOutcome("finished", code, reason)
+            return AgentOutcome("void", None, str(error))
+        self._report(bench, assignment, missing)
+        if out_of_time:
+            return AgentOutcome("time_limit", None, missing)
+        return AgentOutcome("finished", 1 if missing else 0, missing)
 
     def _report(self, bench: Workbench, assignment: Assignment, reason: str) -> None:
         """Measure and report; with what is true also when the build did not end well."""

@@ -14,6 +14,7 @@ help:
 demo:
 	@scripts/bootstrap demo
 	@.venv/bin/reb run starter
+	@echo 'next: .venv/bin/reb --help, or . .venv/bin/activate and then reb'
 
 test:
 	@scripts/bootstrap dev

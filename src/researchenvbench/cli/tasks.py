@@ -240,7 +240,10 @@ def new(name: str, folder: Path) -> None:
         raise click.UsageError(f"{place.parent} is there already, and is not empty")
     template = files("researchenvbench.suites").joinpath("template.toml")
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(template.read_text(encoding="utf-8").replace("NAME", name), encoding="utf-8")
+    place.write_text(
+        template.read_text(encoding="utf-8").replace('name = "NAME"', f'name = "{name}"'),
+        encoding="utf-8",
+    )
     click.echo(
         f"{place} is written; check it with: reb tasks check {shlex.quote(str(place.parent))}"
     )

@@ -60,10 +60,11 @@ def choose_python(
         return ChosenPython(os.path.abspath(path), "--python")  # noqa: PTH100  # keeps links
     if report_python:
         return ChosenPython(report_python, "the report")
+    local = repo / ".venv" / "bin" / "python"
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if prefix := environ.get(variable):
-            return ChosenPython(str(Path(prefix) / "bin" / "python"), f"${variable}")
-    local = repo / ".venv" / "bin" / "python"
+            passed_over = f"; {repo / '.venv'} was passed over" if local.exists() else ""
+            return ChosenPython(str(Path(prefix) / "bin" / "python"), f"${variable}{passed_over}")
     if local.exists():
         return ChosenPython(str(local), str(repo / ".venv"))
     raise RebError(

@@ -99,7 +99,7 @@ class Request:
                 return "hashes dropped: the files at hand have others"
             case "drop_date" if self.date is not None:
                 self.date = None
-                return "index date dropped: too little had been uploaded by then"
+                return "index date dropped: what is asked for was not all uploaded by then"
             case "allow_prereleases" if not self.prereleases:
                 self.prereleases = True
                 return "pre-releases allowed"

@@ -25,7 +25,7 @@ COMMANDS = {
     "env": ("env", "List the environments of a run, or open a shell in one."),
     "doctor": ("doctor", "What this host can do, and what is missing."),
     "completion": ("completion", "Print the shell completion script."),
-    "job": ("job", "One phase of one attempt; what `reb run` starts."),
+    "job": ("job", "One phase of one attempt, as `reb run` does it."),
 }
 _HIDDEN = {"job"}
 

@@ -25,7 +25,7 @@ def command(folder: Path, phase: str, reverify: bool) -> None:
       reb job runs/starter-builtin/attempts/NAME--1 --phase verify
 
     It writes its results into FOLDER, can be killed at any moment, and goes on where it was
-    when it is called again. `reb run` starts one for each attempt.
+    when it is called again. `reb run` does the same for each attempt, in a process of its own.
     """
     from ..run.job import run_job
 

@@ -1,6 +1,6 @@
 """The built-in agent: makes an environment without a language model, by rules with reasons.
 
-Its steps are the functions of `_build`, in their order: look at the repository and the host;
+Its steps are those of `build_steps.build`, in their order: look at the repository and the host;
 choose a Python; the framework for this host; then everything else in one resolution, the
 repository included; then import what the code imports and mend what fails; then measure and
 report. It knows packages in general (`import_names.toml`, `conda_names.toml`), never the

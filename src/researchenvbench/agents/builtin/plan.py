@@ -144,17 +144,10 @@ def distribution_for(module: str, manifests: Manifests) -> tuple[str, str] | Non
     return (same, "the name is the same") if same else None
 
 
-def named_extras(manifests: Manifests) -> list[Declared]:
-    """Requirements of the extras that the repository's pages tell people to install."""
-    named = set(manifests.readme_extras) - _FOR_DEVELOPERS
-    return [one for one in manifests.of("extra") if one.extra in named]
-
-
 __all__ = [
     "Wanted",
     "distribution_for",
     "first_request",
-    "named_extras",
     "needed_files",
     "requirement_of",
     "wanted_modules",

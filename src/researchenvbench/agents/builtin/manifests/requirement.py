@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -33,10 +33,6 @@ class Declared:
     def name(self) -> str:
         """The distribution's normalised name."""
         return canonicalize_name(self.requirement.name)
-
-    def with_kind(self, kind: Kind) -> Declared:
-        """The same, bound differently."""
-        return replace(self, kind=kind)
 
 
 def parse(text: str) -> Requirement | None:
@@ -81,11 +77,6 @@ def applies(requirement: Requirement, python: str) -> bool:
     return requirement.marker.evaluate(
         {"python_version": major_minor, "python_full_version": python, "extra": ""}
     )
-
-
-def is_source_url(requirement: Requirement) -> bool:
-    """Whether it is fetched from somewhere else than an index."""
-    return requirement.url is not None
 
 
 def pins(specifier: SpecifierSet) -> list[Version]:

@@ -14,13 +14,13 @@ import pytest
 from researchenvbench.attempt import Level, Owner, Report, Verdict
 from researchenvbench.diagnose import _rules
 from researchenvbench.errors import TaskError
-from researchenvbench.sandbox.host_environment import base_environment, host_environment
-from researchenvbench.sandbox.local import LocalSandbox
+from researchenvbench.sandbox.host_environment import host_environment
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
 from researchenvbench.source import fetch_source
 from researchenvbench.task import StageName, Task
 from researchenvbench.taskfile import load_suite
 from researchenvbench.verify.confirm import _QUESTIONS
-from researchenvbench.verify.entrypoint import other_interpreter, run_stage
+from researchenvbench.verify.entrypoint import run_stage
 from researchenvbench.verify.pyramid import with_interpreter
 from researchenvbench.verify.subject import Subject
 
@@ -58,15 +58,11 @@ def judge(tmp_path_factory, cache):
         attempt, snapshot, python = attempts[key]
         subject = Subject(
             folder=tmp_path_factory.mktemp("results"),
-            open_box=lambda network=False, gpus=(): sandbox.stage_box(
-                attempt, network=network, gpus=gpus
-            ),
-            base_environment=lambda layout, network: base_environment(
-                layout, host, installs=network
+            open_box=lambda **asked: sandbox.stage_box(
+                attempt, **{"network": False, "gpus": (), **asked}
             ),
             host=host,
             snapshot=snapshot,
-            frozen_repo=sandbox.layout(attempt).repo,
             task=task,
             report=Report(python_path=str(python), env=report_env or {}),
         )
@@ -184,22 +180,6 @@ def test_a_task_cannot_show_the_gpus_that_its_level_hides(judge):
         "evidence": [{"kind": "output", "pattern": "^''$"}],
     }
     assert judge(variant("adder", **shows)).verdict is Verdict.PASSED
-
-
-@pytest.mark.parametrize(
-    ("script", "right"),
-    [
-        ("#!{bin}/python\nimport adder", True),
-        ("#!/bin/sh\n'''exec' \"{bin}/python\" \"$0\" \"$@\"\n' '''\nimport adder", True),
-        ("#!/bin/sh\n'''exec' {bin}/python3 \"$0\" \"$@\"\n' '''\nimport adder", True),
-        ("#!/usr/bin/python3\n# {bin}/python\nprint('done')", False),
-        ("#!/bin/sh\n# {bin}/python\necho done", False),
-    ],
-)
-def test_a_console_script_runs_the_reported_interpreter(script, right):
-    binaries = "/some where/env/bin"
-    text = script.format(bin=binaries)
-    assert (other_interpreter(text, Path(binaries)) is None) is right
 
 
 def test_a_full_disk_that_is_not_full_is_not_believed(judge):

@@ -18,10 +18,11 @@ from pydantic import TypeAdapter, ValidationError
 from researchenvbench.attempt import Owner, Verdict
 from researchenvbench.evidence import Evidence, HttpEvidence
 from researchenvbench.sandbox import Command, Finished
-from researchenvbench.sandbox.local import LocalSandbox
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
 from researchenvbench.task import Service, Stage
-from researchenvbench.verify import asking, evidence
+from researchenvbench.verify import evidence
 from researchenvbench.verify.readers import contained
+from researchenvbench.verify.readers.installed import INSTALL
 
 ENTRY = TypeAdapter(Evidence)
 PORT = "18473"  # in a network of its own, or at worst an unlikely one of the host's
@@ -326,7 +327,7 @@ def test_no_proxy_stands_between(served, tmp_path, monkeypatch):
 
 
 def test_a_probe_that_cannot_run_is_no_verdict_on_the_service(served, tmp_path, monkeypatch):
-    monkeypatch.setattr(asking, "_PROBES", Path("/absent"))
+    monkeypatch.setattr(served, "tools", dataclasses.replace(served.tools, python=("/absent",)))
     argv = Command(["/bin/true"], served.layout.work, {}, 10)
     finished = served.run(argv, tmp_path / "log")
     service = Service(name="server", command=("x",), ready_port=True)
@@ -379,6 +380,8 @@ def test_a_file_of_the_build_is_no_evidence(box, tmp_path):
         ("import os; os.symlink('/etc/passwd', 'x.csv')", {}, "x.csv is a symbolic link"),
         ("import os; os.mkfifo('x.csv')", {}, "x.csv is a named pipe"),
         ("import os; os.mkdir('x.csv')", {}, "x.csv is a folder"),
+        # It takes no room on the disk, where it is.
+        ("open('x.csv', 'w').truncate(1 << 40)", {}, "the files have more than 8 GiB"),
         (
             "import os; os.mkdir('a'); open('a/x.csv', 'w'); os.symlink('a', 'b')",
             {"pattern": "{work}/b/*.csv"},
@@ -413,7 +416,8 @@ def test_a_reader_that_is_not_installed_is_the_hosts_fault(box, tmp_path, monkey
     entry = {"kind": "file", "pattern": "{work}/x.h5", "format": "hdf5"}
     result = one(box, tmp_path, r"open('x.h5', 'wb').write(b'\x89HDF\r\n\x1a\n')", entry)
     assert (result.verdict, result.owner) == (Verdict.INCONCLUSIVE, Owner.HOST)
-    assert "without h5py: pip install 'researchenvbench[readers]'" in result.seen
+    assert f"without h5py; in reb's checkout: {INSTALL}" in result.seen
+    assert INSTALL in (Path(__file__).parents[2] / "README.md").read_text()
     absent = one(box, tmp_path, "pass", entry | {"pattern": "{work}/y.h5"})
     assert absent.verdict is Verdict.FAILED
 

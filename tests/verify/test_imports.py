@@ -15,10 +15,10 @@ from researchenvbench.verify.imports import (
     collect,
     import_closure,
     is_python,
-    read_commit,
     read_folder,
     stdlib_names,
 )
+from researchenvbench.verify.objects import linked_modules, read_commit
 from researchenvbench.verify.statements import Statement, parse, syntax
 from researchenvbench.verify.tree import Tree
 
@@ -159,10 +159,40 @@ def test_a_commit_is_read_from_gits_objects(tmp_path):
     git("commit", "-qm", "all")
     commit = git("rev-parse", "HEAD").strip()
     (tmp_path / "empty.py").write_bytes(b"import later")
-    found = read_commit(tmp_path, commit)
-    assert sorted(found) == [("empty.py", b""), ("sub/naïve name.py", b"import a\n")]
+    found = read_commit(tmp_path / ".git", commit)
+    assert sorted(found.python) == [("empty.py", b""), ("sub/naïve name.py", b"import a\n")]
+    assert found.links == {"link.py": "sub"}
+    assert set(found.paths) == {"empty.py", "link.py", "note.txt", "sub/naïve name.py"}
     with pytest.raises(SourceError, match="ls-tree"):
-        read_commit(tmp_path, "0" * 40)
+        read_commit(tmp_path / ".git", "0" * 40)
+    blob = git("rev-parse", "HEAD:sub/naïve name.py").strip()
+    (tmp_path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(SourceError, match=f"naïve name.py: git lacks the object {blob}"):
+        read_commit(tmp_path / ".git", commit)
+
+
+def test_links_of_a_commit_are_those_of_its_checkout(repository):
+    folder = repository.folder
+    repository.write({"pack/a.py": "", "pack/sub/b.py": "", "one.py": "", "far/keep": ""})
+    for link, target in {
+        "alias": "pack",
+        "far/back": "../pack/sub",
+        "two.py": "one.py",
+        "out": "../elsewhere",
+        "root": "/etc",
+        "itself": ".",
+    }.items():
+        (folder / link).symlink_to(target)
+    commit = repository.commit()
+    found = linked_modules(read_commit(folder / ".git", commit))
+    assert found == {
+        "alias/a.py": "pack/a.py",
+        "alias/sub/b.py": "pack/sub/b.py",
+        "far/back/b.py": "pack/sub/b.py",
+        "two.py": "one.py",
+    }
+    tracked = repository("ls-files").splitlines()
+    assert found == outlines.linked_modules(folder, tracked)
 
 
 def test_links_are_not_followed_and_a_pipe_is_refused(tmp_path):

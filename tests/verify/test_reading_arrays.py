@@ -1,4 +1,4 @@
-"""npz, safetensors, HDF5 and event files, whole and damaged."""
+"""npy, npz, safetensors, HDF5 and event files, whole and damaged."""
 
 from __future__ import annotations
 
@@ -28,6 +28,25 @@ def npz(tmp_path):
         objects=numpy.array([{}, None], dtype=object),
     )
     return path
+
+
+def test_npy(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    path = tmp_path / "x.npy"
+    numpy.save(path, numpy.arange(3_000_000, dtype="float32"))
+    found = open_file(path, Wanted("npy"))
+    assert found.what == "npy, float32[3000000]"
+    assert faults(path, "npy", keys=("array",), numeric={"array": Limits(max=2_999_999)}) == ""
+    assert "above" in faults(path, "npy", numeric={"array": Limits(max=2_999_998)})
+    assert "no array 'w'" in faults(path, "npy", keys=("w",))
+    assert "11999992" in faults(cut(path, tmp_path / "cut.npy", 1 - 8 / 12_000_128), "npy")
+    numpy.save(path, numpy.array([1.0, numpy.nan]))
+    assert "1 of 2 numbers are NaN" in faults(path, "npy", numeric={"array": FINITE})
+    numpy.save(path, numpy.array([{}, None], dtype=object))
+    assert "does not hold real numbers" in faults(path, "npy", numeric={"array": FINITE})
+    for junk in (b"", b"junk" * 99, b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{"):
+        path.write_bytes(junk)
+        assert "no numpy array" in faults(path, "npy")
 
 
 def test_npz_arrays(npz):

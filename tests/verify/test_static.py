@@ -12,9 +12,11 @@ import pytest
 
 from researchenvbench.attempt import Level, Owner, Verdict
 from researchenvbench.errors import HostError
-from researchenvbench.sandbox.local import LocalSandbox
-from researchenvbench.verify import checker as checker_module
-from researchenvbench.verify.checker import Checker, find_checker
+from researchenvbench.sandbox import tools as checker_module
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
+from researchenvbench.sandbox.tools import Checker, find_checker
+from researchenvbench.verify import checker as checking
+from researchenvbench.verify import finders
 from researchenvbench.verify.finders import find_modules
 from researchenvbench.verify.static import check
 from researchenvbench.verify.static_details import StaticDetails
@@ -52,7 +54,9 @@ class Place:
 
     def install(self, **modules):
         for name, text in modules.items():
-            place = self.packages / (name.replace("__", "/") + ".py")
+            package, init, _ = name.partition("____init__")
+            path = f"{package.replace('__', '/')}{'/__init__' if init else ''}.py"
+            place = self.packages / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
 
@@ -186,6 +190,49 @@ def test_a_submodule_that_exists_once_its_package_is_imported_is_importable(plac
     assert details.importable == ("late.moves",)
     assert set(missing(details)) == {"crash"}
     assert result.verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "signal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: time.sleep(1000)",
+        # Somebody else holds the pipe.
+        "if os.fork(): os._exit(0)\ntime.sleep(1000)",
+        "if os.fork(): os._exit(0)\nos.setsid()\ntime.sleep(6)\nos._exit(0)",
+    ],
+)
+def test_a_package_that_does_not_end_being_imported_has_no_more_than_it_shows(
+    place, monkeypatch, code
+):
+    monkeypatch.setattr(finders, "_PARENT_LIMIT_S", 1.0)
+    monkeypatch.setattr(finders, "_PROBE_LIMIT_S", 20.0)
+    place.track(train="import alpha.gone\nimport beta\n")
+    place.install(alpha____init__=f"import os, signal, time\n{code}\n", beta="")
+    result, details = place.check()
+    assert (result.verdict, result.owner) == (Verdict.FAILED, Owner.AGENT)
+    assert list(missing(details)) == ["alpha"]
+    assert result.seconds < 30
+
+
+def test_what_a_package_starts_does_not_keep_its_answer_back(place):
+    place.track(train="import alpha.made\n")
+    place.install(
+        alpha____init__="import os, sys, time\nsys.modules['alpha.made'] = sys\n"
+        "if not os.fork():\n    time.sleep(1000)\n"
+    )
+    result, _ = place.check()
+    assert result.verdict is Verdict.PASSED
+
+
+def test_an_interpreter_that_never_says_what_it_finds_is_the_agents(place, monkeypatch):
+    monkeypatch.setattr(finders, "_PROBE_LIMIT_S", 2.0)
+    place.track(train="import alpha\n")
+    place.install(alpha="")
+    (place.packages / "slow.pth").write_text("import time; time.sleep(1000)\n")
+    result, details = place.check()
+    assert (result.verdict, result.owner) == (Verdict.FAILED, Owner.AGENT)
+    assert "did not say which modules it finds within 2 s" in result.reason
+    assert list(missing(details)) == ["alpha"]
 
 
 def test_a_folder_that_a_removed_package_leaves_behind_is_missing(place):
@@ -323,9 +370,48 @@ def test_no_usable_answer_is_inconclusive_and_never_nothing_missing(
     assert details.missing == ()
 
 
+#: Ends well only where it is told of no interpreter.
+ENDS_WITH_AN_ENVIRONMENT = """
+if (process.argv.includes("--pythonpath")) {how};
+console.log(JSON.stringify({
+    version: "0", summary: {filesAnalyzed: 1}, generalDiagnostics: []
+}));
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("process.abort()", "SIGABRT and no usable answer"),
+        ("while (true) {}", "did not end within 2 s"),
+    ],
+)
+def test_a_checker_that_only_the_environment_ends_is_the_agents(place, tmp_path, how, reason):
+    place.track(train="import torch\n")
+    fake = tmp_path / "fake.js"
+    fake.write_text(ENDS_WITH_AN_ENVIRONMENT.replace("{how}", how))
+    broken = Checker(find_checker().node, fake, "0")
+    result, details = place.check(checker=broken, time_limit_s=2.0)
+    assert (result.verdict, result.owner) == (Verdict.FAILED, Owner.AGENT)
+    assert "pyright ends well without the environment; with it, pyright" in result.reason
+    assert reason in result.reason
+    assert list(missing(details)) == ["torch"]
+
+
+def test_a_stub_that_pyright_does_not_get_over_is_the_agents(place, monkeypatch):
+    monkeypatch.setattr(checking, "_HEAP_LIMIT_MB", 150)  # the files alone need less
+    place.track(train="import alpha\nimport torch\n")
+    place.install(alpha____init__="")
+    stub = "".join(f"def f{n}(a: int=({n},[1,2,3])): ...\n" for n in range(60_000))
+    (place.packages / "alpha" / "__init__.pyi").write_text(stub)
+    result, _ = place.check()
+    assert (result.verdict, result.owner) == (Verdict.FAILED, Owner.AGENT)
+    assert "pyright ends well without the environment" in result.reason
+
+
 def test_a_node_that_is_not_there_is_the_hosts_fault(place):
     place.track(train="import torch\n")
-    nowhere = Checker(Path("/nonexistent/node"), find_checker().script, "0")
+    nowhere = Checker(("/nonexistent/node",), find_checker().script, "0")
     result, _ = place.check(checker=nowhere)
     assert result.verdict is Verdict.INCONCLUSIVE
 

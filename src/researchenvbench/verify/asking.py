@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..evidence import HttpEvidence
-    from ..sandbox import Box
+    from ..sandbox import StageBox
 
 _PROBES = Path(__file__).parent / "probes"
 _BODY_LIMIT_BYTES = 10_000_000
@@ -37,7 +36,7 @@ _SHOWN = 160
 
 
 def judge_http(
-    entry: HttpEvidence, box: Box, values: Mapping[str, str], folder: Path
+    entry: HttpEvidence, box: StageBox, values: Mapping[str, str], folder: Path
 ) -> EvidenceResult:
     """Send the request and judge the answer."""
 
@@ -89,7 +88,7 @@ def judge_http(
     return result(Verdict.PASSED, seen)
 
 
-def what_is_there(pattern: str, box: Box, folder: Path) -> str:
+def what_is_there(pattern: str, box: StageBox, folder: Path) -> str:
     """What a person wants to know when no file could be taken for a pattern."""
     told, trouble = _probe("find_files.py", pattern, box, folder, _START_S)
     if told is None:
@@ -115,13 +114,15 @@ def _size(file: Mapping[str, Any]) -> str:
 
 
 def _probe(
-    name: str, argument: str, box: Box, folder: Path, time_limit_s: float
+    name: str, argument: str, box: StageBox, folder: Path, time_limit_s: float
 ) -> tuple[dict[str, Any] | None, str]:
     """What a probe printed, or why there is nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"{Path(name).stem}.log"
+    probe = box.layout.tools / name
+    box.put(probe, (_PROBES / name).read_bytes())
     command = Command(
-        argv=[sys.executable, "-I", "-S", str(_PROBES / name), argument],
+        argv=[*box.tools.python, "-I", "-S", str(probe), argument],
         cwd=box.layout.work,
         env={"PATH": "/usr/bin:/bin"},
         time_limit_s=time_limit_s,

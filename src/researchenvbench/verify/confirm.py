@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..diagnose import Diagnosis
+    from ..sandbox import StageBox
     from .subject import Subject
 
 _FULL_DISK_BYTES = 64 * 1024**2
@@ -27,13 +28,18 @@ _SMALL_SHARED_MEMORY_BYTES = 1024**3
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
-def confirmed(cause: Diagnosis, subject: Subject) -> bool:
-    """Whether the host says so too."""
+def confirmed(cause: Diagnosis, subject: Subject, box: StageBox) -> bool:
+    """Whether the host says so too.
+
+    In a container the agent could have installed what its system lacks.
+    """
+    if cause.want in (Want.LIBRARY, Want.PROGRAM) and not box.shares_system:
+        return False
     question = _QUESTIONS.get(cause.want) if cause.want else None
-    return question is not None and question(cause.key, subject)
+    return question is not None and question(cause.key, subject, box)
 
 
-def _library(name: str, subject: Subject) -> bool:
+def _library(name: str, subject: Subject, _box: StageBox) -> bool:
     finished, _ = process.capture(
         [sys.executable, "-I", "-S", "-c", _LOAD, name],
         cwd=subject.folder,
@@ -43,20 +49,21 @@ def _library(name: str, subject: Subject) -> bool:
     return not finished.ok
 
 
-def _program(name: str, subject: Subject) -> bool:
+def _program(name: str, subject: Subject, _box: StageBox) -> bool:
     return shutil.which(name, path=subject.host.path) is None
 
 
-def _disk(_: str, subject: Subject) -> bool:
-    return shutil.disk_usage(subject.folder).free < _FULL_DISK_BYTES
+def _disk(_: str, subject: Subject, box: StageBox) -> bool:
+    written = box.disk or subject.folder
+    return shutil.disk_usage(written).free < _FULL_DISK_BYTES
 
 
-def _shared_memory(_: str, _subject: Subject) -> bool:
+def _shared_memory(_: str, _subject: Subject, _box: StageBox) -> bool:
     place = Path("/dev/shm")  # noqa: S108  # looked at, and nothing put there
     return not place.is_dir() or shutil.disk_usage(place).total < _SMALL_SHARED_MEMORY_BYTES
 
 
-_QUESTIONS: dict[Want, Callable[[str, Subject], bool]] = {
+_QUESTIONS: dict[Want, Callable[[str, Subject, StageBox], bool]] = {
     Want.LIBRARY: _library,
     Want.PROGRAM: _program,
     Want.DISK: _disk,

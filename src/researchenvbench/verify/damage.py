@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..diagnose import last_lines
 from ..errors import SandboxError, TaskError
-from ..sandbox import Command
-from ..sandbox.host_environment import base_environment
+from ..sandbox import NO_ASSETS, Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ..sandbox import Box, HostEnvironment, StageBox
+    from ..sandbox import HostEnvironment, StageBox
     from ..task import Breakage
     from .interpreter import Interpreter
     from .subject import Subject
 
 _TIME_LIMIT_S = 900.0
 
-#: Deletes what matches, and puts empty packages in place; the harness's interpreter runs it
+#: Deletes what matches, puts empty packages in place, adds code. The harness's interpreter runs it
 #: in the box, since the judged one must not take part in its own damage. Installers end well
 #: when there is nothing to uninstall, so it is asked here. Its last line is the reason.
 _CHANGE = """
@@ -43,7 +41,7 @@ installed = {
 for name in order["uninstall"]:
     if same(name) not in installed:
         sys.exit("nothing matches uninstall: %s is not installed" % name)
-removed, stubbed = False, set()
+removed, stubbed, appended = False, set(), set()
 for place in order["places"]:
     for pattern in order["remove"]:
         for path in pathlib.Path(place).glob(pattern):
@@ -59,11 +57,20 @@ for place in order["places"]:
         elif path.with_suffix(".py").is_file():
             path.with_suffix(".py").write_text("")
             stubbed.add(name)
+    for name, code in order["append"].items():
+        path = pathlib.Path(place, name)
+        if path.is_file():
+            with path.open("a", encoding="utf-8") as stream:
+                stream.write("\\n" + code)
+            appended.add(name)
 if order["remove"] and not removed:
     sys.exit("nothing matches remove: " + ", ".join(order["remove"]))
 for name in order["stub"]:
     if name not in stubbed:
         sys.exit("nothing matches stub: there is no package %s" % name)
+for name in order["append"]:
+    if name not in appended:
+        sys.exit("nothing matches append: there is no file %s" % name)
 """
 
 
@@ -78,17 +85,23 @@ def damaged(
     """
 
     @contextmanager
-    def open_box(*, network: bool = False, gpus: Sequence[str] = ()) -> Iterator[StageBox]:
+    def open_box(
+        *,
+        network: bool = False,
+        gpus: Sequence[str] = (),
+        assets: Mapping[str, Path] = NO_ASSETS,
+    ) -> Iterator[StageBox]:
         log = subject.logs / "damage.log"
         log.unlink(missing_ok=True)
-        with subject.open_box(network=network or bool(breakage.install), gpus=gpus) as box:
-            if box.freshness.kind != "overlay":
+        network = network or bool(breakage.install)
+        with subject.open_box(network=network, gpus=gpus, assets=assets) as box:
+            if box.freshness.kind == "in-place":
                 raise SandboxError(
                     "the breakage was not applied: this host gives stages no layer of their "
                     f"own, so the damage would stay ({box.freshness.why})",
                     advice="reb doctor says what layers need",
                 )
-            environment = base_environment(box.layout, host, installs=True)
+            environment = box.variables(host, installs=True)
             apply_breakage(breakage, box, interpreter, environment, log)
             yield box
 
@@ -97,7 +110,7 @@ def damaged(
 
 def apply_breakage(
     breakage: Breakage,
-    box: Box,
+    box: StageBox,
     interpreter: Interpreter,
     environment: Mapping[str, str],
     log: Path,
@@ -107,19 +120,18 @@ def apply_breakage(
     Raises:
         TaskError: it could not be done, so the breakage would prove nothing.
     """
-    import uv
-
-    install = [uv.find_uv_bin(), "pip"]
+    install = [box.uv, "pip"]
     target = ["--python", interpreter.executable]
     commands = []
-    if breakage.uninstall or breakage.remove or breakage.stub:
+    if breakage.uninstall or breakage.remove or breakage.stub or breakage.append:
         order = {
             "places": sorted({interpreter.purelib, interpreter.platlib}),
             "uninstall": breakage.uninstall,
             "remove": breakage.remove,
             "stub": breakage.stub,
+            "append": breakage.append,
         }
-        commands.append([sys.executable, "-I", "-S", "-c", _CHANGE, json.dumps(order)])
+        commands.append([*box.tools.python, "-I", "-S", "-c", _CHANGE, json.dumps(order)])
     if breakage.uninstall:
         commands.append([*install, "uninstall", *target, *breakage.uninstall])
     if breakage.install:

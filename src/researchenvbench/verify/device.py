@@ -2,20 +2,26 @@
 
 Each framework that the task names must see the GPUs that the driver shows, support their
 architecture, and compute one product correctly on each. The product's factors come from a
-number drawn at run time, so that no prepared answer fits.
+number drawn at run time, so that no prepared answer fits. A framework that is a stub, or that
+differs from its RECORD, fails whatever it answers, and on a host without a GPU too.
 """
 
 from __future__ import annotations
 
-import json
+import re
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, StringConstraints
 
 from ..attempt import Level, LevelResult, Owner, Verdict, Want
 from ..diagnose import diagnose_log, last_lines
-from ..errors import SandboxError
+from ..errors import RefusedError
 from ..sandbox import Command
+from ..stored import Stored
+from .integrity import frameworks as installed
+from .integrity.prefix import look_at_prefix
 from .probes.device import matrices
 from .subject import Subject, stage_environment
 
@@ -28,6 +34,25 @@ if TYPE_CHECKING:
 _PROBE = Path(__file__).parent / "probes" / "device.py"
 _ANSWER_LIMIT_BYTES = 1_000_000
 _TIME_LIMIT_S = 300.0
+
+
+class _Device(Stored):
+    """What a framework says of a GPU, and what it computed there."""
+
+    name: str = ""
+    architecture: Annotated[str, StringConstraints(pattern=r"^sm_[0-9]{2,3}$")] | None = None
+    product: list[list[float]]
+
+
+class _Answer(Stored):
+    """What a framework says; it is of the judged environment, and may say anything."""
+
+    seed: str
+    version: str
+    devices: list[_Device]
+    cuda: str | None = None
+    architectures: tuple[str, ...] = ()
+    libraries: dict[str, str | int | None] = Field(default_factory=dict)
 
 
 def check_devices(
@@ -49,37 +74,43 @@ def check_devices(
             owner=Owner.AGENT,
             reason=f"no usable interpreter: {subject.interpreter_error}",
         )
-    if not inventory.gpus:
-        return LevelResult(
-            level=Level.C2,
-            verdict=Verdict.INCONCLUSIVE,
-            owner=Owner.HOST,
-            want=Want.GPU,
-            reason="no GPU",
-            details={"why": inventory.why_none},
-        )
     log = subject.logs / "C2.log"
     log.unlink(missing_ok=True)
     answers: dict[str, Any] = {}
-    problems: list[str] = []
     with subject.open_box(gpus=[gpu.uuid for gpu in inventory.gpus]) as box:
-        for framework in frameworks:
+        subject.say("C2: comparing the frameworks with their RECORD")
+        python = subject.interpreter.executable
+        facts = look_at_prefix(box, python, subject.interpreter, named=frameworks, hooks=False)
+        found = facts["frameworks"]
+        problems = [f"{one.framework}: {one.what}" for one in installed.problems(found)]
+        for framework in frameworks if inventory.gpus else ():
             subject.say(f"C2: {framework}")
             answer, problem = _ask(subject, box, framework, inventory, log)
             answers[framework] = answer
             if problem:
                 problems.append(f"{framework}: {problem}")
     fresh = box.freshness
+    if not inventory.gpus and not problems:
+        return LevelResult(
+            level=Level.C2,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=Owner.HOST,
+            want=Want.GPU,
+            reason="no GPU",
+            fresh=fresh,
+            details={"why": inventory.why_none, "installed": installed.outline(found)},
+        )
     return LevelResult(
         level=Level.C2,
         verdict=Verdict.FAILED if problems else Verdict.PASSED,
         owner=Owner.AGENT if problems else None,
         reason="; ".join(problems),
-        log=str(log.relative_to(subject.folder)),
+        log=str(log.relative_to(subject.folder)) if log.exists() else None,
         fresh=fresh,
         details={
             "driver": inventory.driver,
             "shown": len(inventory.gpus),
+            "installed": installed.outline(found),
             "frameworks": answers,
         },
     )
@@ -99,7 +130,7 @@ def _ask(
             cwd=box.layout.work,
             env=stage_environment(
                 subject,
-                box.layout,
+                box,
                 network=False,
                 task={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},  # others may use the GPU
                 gpus=inventory.gpus,
@@ -114,19 +145,21 @@ def _ask(
         why = "timed out" if finished.timed_out else cause.cause if cause else last_lines(log, 1)
         return {}, f"the probe failed: {why}"
     try:
-        answer = json.loads(box.read(answer_path, _ANSWER_LIMIT_BYTES))
-        if answer["seed"] != seed:
-            return {}, "the probe's answer is not to this question"
-        return answer, _judge(answer, seed, inventory)
-    except (SandboxError, ValueError, KeyError, TypeError) as error:
-        return {}, f"the probe left no usable answer: {error}"
+        answer = _Answer.model_validate_json(box.read(answer_path, _ANSWER_LIMIT_BYTES))
+    except (RefusedError, ValueError) as error:
+        words = f"{error}".splitlines()[0]
+        return {}, f"the probe left no usable answer: {words}"
+    if answer.seed != seed:
+        return {}, "the probe's answer is not to this question"
+    return answer.model_dump(exclude_unset=True), _judge(answer, seed, inventory)
 
 
-def _judge(answer: dict[str, Any], seed: str, inventory: GpuInventory) -> str:
+def _judge(answer: _Answer, seed: str, inventory: GpuInventory) -> str:
     """What is wrong with an answer; empty where nothing is."""
-    shown, seen = len(inventory.gpus), len(answer["devices"])
+    shown, seen = len(inventory.gpus), len(answer.devices)
     if seen != shown:
-        build = "" if answer.get("cuda", True) else "; it was built without CUDA"
+        without = "cuda" in answer.model_fields_set and not answer.cuda
+        build = "; it was built without CUDA" if without else ""
         return f"sees {seen} of the {shown} GPUs that the driver shows{build}"
     left, right = matrices(seed)
     expected = [
@@ -136,15 +169,12 @@ def _judge(answer: dict[str, Any], seed: str, inventory: GpuInventory) -> str:
         ]
         for row in left
     ]
-    for number, device in enumerate(answer["devices"]):
-        if device["product"] != expected:
+    for number, device in enumerate(answer.devices):
+        if device.product != expected:
             return f"computes a wrong product on GPU {number}"
-        architectures = answer.get("architectures")
-        if architectures and not _supported(device["architecture"], architectures):
-            return (
-                f"is built for {', '.join(architectures)}, "
-                f"not for GPU {number}, which is {device['architecture']}"
-            )
+        card, built_for = device.architecture, answer.architectures
+        if card and built_for and not _supported(card, built_for):
+            return f"is built for {', '.join(built_for)}, not for GPU {number}, which is {card}"
     return ""
 
 
@@ -153,7 +183,7 @@ def _supported(architecture: str, built_for: Sequence[str]) -> bool:
     major, minor = int(architecture[3:-1]), int(architecture[-1])
     for name in built_for:
         kind, _, digits = name.rstrip("af").partition("_")
-        if not digits.isdigit():
+        if not re.fullmatch(r"[0-9]{2,3}", digits):
             continue
         built_major, built_minor = int(digits[:-1]), int(digits[-1])
         if kind == "sm" and built_major == major and built_minor <= minor:

@@ -10,7 +10,6 @@ host confirms it.
 from __future__ import annotations
 
 import os
-import re
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..attempt import EvidenceResult, Level, LevelResult, Owner, Verdict, Want
 from ..diagnose import Diagnosis, diagnose_log, last_lines
-from ..errors import SandboxError
 from ..sandbox import Command, Finished
-from ..source import digest_file
 from ..task import Stage, StageName, fill
-from . import evidence
+from . import assets, evidence
 from .confirm import confirmed
-from .integrity import is_generated
+from .console_script import path_problem, script_problem
+from .integrity.restore import RestoreError, restore
 from .readme import code_block
 from .services import Services
 from .subject import Subject, stage_environment
@@ -34,9 +32,9 @@ if TYPE_CHECKING:
 
     from ..sandbox import Box, StageBox
     from ..sandbox.gpu import Gpu
+    from .interpreter import Interpreter
 
 LEVELS = {StageName.CPU: Level.C1, StageName.SINGLE_GPU: Level.C3, StageName.MULTI_GPU: Level.C4}
-_SECOND_LINE = re.compile(r"""'{3}exec' "?(?P<interpreter>[^"\n]+?)"? "\$0\"""")
 _PROBES = Path(__file__).parent / "probes"
 
 
@@ -69,10 +67,17 @@ def run_stage(subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = ()) ->
     stage = subject.task.stages[name]
     if refusal := _not_to_be_run(subject, name, stage, len(gpus)):
         return refusal
-    with subject.open_box(network=stage.network, gpus=[gpu.uuid for gpu in gpus]) as box:
+    places = assets.shown(subject, stage).places
+    uuids = [gpu.uuid for gpu in gpus]
+    with subject.open_box(network=stage.network, gpus=uuids, assets=places) as box:
         result = _run_in(subject, name, stage, box, log, gpus)
-    shown_log = str(log.relative_to(subject.folder)) if log.exists() else None
-    return result.model_copy(update={"fresh": box.freshness, "log": shown_log})
+    return result.model_copy(
+        update={
+            "fresh": box.freshness,
+            "log": str(log.relative_to(subject.folder)) if log.exists() else None,
+            "assets": assets.used(subject, stage),
+        }
+    )
 
 
 def _not_to_be_run(
@@ -86,12 +91,15 @@ def _not_to_be_run(
     task = subject.task
     assert task is not None  # noqa: S101  # as in run_stage
 
+    reads = assets.used(subject, stage)
+
     def inconclusive(owner: Owner, reason: str, **more: Any) -> LevelResult:
         return LevelResult(
             level=LEVELS[name],
             verdict=Verdict.INCONCLUSIVE,
             owner=owner,
             reason=reason,
+            assets=reads,
             **more,
         )
 
@@ -105,6 +113,7 @@ def _not_to_be_run(
             verdict=Verdict.FAILED,
             owner=Owner.AGENT,
             reason=f"no usable interpreter: {subject.interpreter_error}",
+            assets=reads,
         )
     needed = task.gpus(name)
     if needed > gpus == 0:
@@ -112,14 +121,9 @@ def _not_to_be_run(
     if needed > gpus:
         reason = f"{gpus} GPU, the stage asks for {needed}"
         return inconclusive(Owner.HOST, reason, want=Want.MORE_GPUS)
-    for asset in stage.assets:
-        path = task.folder / task.assets[asset].path
-        advice = "restore the task's folder from the suite"
-        if not path.is_file():
-            return inconclusive(Owner.ASSET, f"asset {asset}: {path} is missing", advice=advice)
-        if digest_file(path) != task.assets[asset].sha256:
-            reason = f"asset {asset}: the content of {path} has changed"
-            return inconclusive(Owner.ASSET, reason, advice=advice)
+    if problem := assets.problem(subject, stage):
+        reason, advice = problem
+        return inconclusive(Owner.ASSET, reason, advice=advice)
     return None
 
 
@@ -131,8 +135,19 @@ def _run_in(
     log: Path,
     gpus: Sequence[Gpu],
 ) -> LevelResult:
-    prepared = prepare(subject, stage, box, gpus)
-    if problem := _console_script_problem(stage, prepared, subject, box):
+    try:
+        prepared = prepare(subject, stage, box, gpus)
+    except RestoreError as error:
+        return LevelResult(
+            level=LEVELS[name],
+            verdict=Verdict.FAILED,
+            owner=Owner.AGENT,
+            reason=str(error.args[0]),
+            advice=error.advice,
+        )
+    interpreter = subject.interpreter
+    assert interpreter is not None  # noqa: S101  # checked before
+    if problem := _other_python(stage, prepared, interpreter, subject, box):
         return LevelResult(
             level=LEVELS[name], verdict=Verdict.FAILED, owner=Owner.AGENT, reason=problem
         )
@@ -149,7 +164,7 @@ def _run_in(
                 command=tuple(prepared.argv),
             )
             cause = diagnose_log(services.last_log) if services.last_log else None
-            return _blame(verdict, cause, subject)
+            return _blame(verdict, cause, subject, box)
         finished = box.run(
             Command(prepared.argv, prepared.cwd, prepared.environment, stage.time_limit_s), log
         )
@@ -161,14 +176,15 @@ def _run_in(
             prepared.values,
             subject.folder / "products" / name,
         )
-    return _verdict(subject, name, prepared, finished, judged)
+    return _verdict(subject, name, prepared, finished, judged, box)
 
 
-def prepare(subject: Subject, stage: Stage, box: Box, gpus: Sequence[Gpu]) -> Prepared:
+def prepare(subject: Subject, stage: Stage, box: StageBox, gpus: Sequence[Gpu]) -> Prepared:
     """Bring the stage's files into the box and fill in its placeholders.
 
     Raises:
         TaskError: the README block that the task names is not there.
+        RestoreError: something in the work tree is in the way.
     """
     task, interpreter, layout = subject.task, subject.interpreter, box.layout
     assert task is not None and interpreter is not None  # noqa: S101, PT018  # checked before
@@ -181,26 +197,24 @@ def prepare(subject: Subject, stage: Stage, box: Box, gpus: Sequence[Gpu]) -> Pr
         "nproc": str(len(gpus) or os.cpu_count() or 1),
         "port": str(_free_port()),
     }
-    for asset in stage.assets:
-        source = task.folder / task.assets[asset].path
-        inside = layout.tools / "assets" / source.name
-        box.put(inside, source.read_bytes())
-        values[f"assets.{asset}"] = str(inside)
+    shown = assets.shown(subject, stage)
+    values |= shown.values(layout)
     values["task"] = str(layout.tools / "task")
     for driver in task.driver_files():
         inside = layout.tools / "task" / driver.relative_to(task.folder)
         box.put(inside, driver.read_bytes())
-    for path in subject.snapshot.tracked:
-        if is_generated(path, task.generated):
-            box.put(layout.repo / path, (subject.snapshot.tree / path).read_bytes())
+    restore(subject, box)
     return Prepared(
         argv=_argv(subject, stage, box, values),
         cwd=Path(fill(stage.folder, values)),
         environment=stage_environment(
             subject,
-            layout,
+            box,
             network=stage.network,
-            task={key: fill(text, values) for key, text in stage.env.items()},
+            task={
+                **shown.variables(layout),
+                **{key: fill(text, values) for key, text in stage.env.items()},
+            },
             gpus=gpus,
         ),
         values=values,
@@ -226,44 +240,15 @@ def _argv(subject: Subject, stage: Stage, box: Box, values: dict[str, str]) -> l
     return [values["python"], str(runner), str(inside)]
 
 
-def _console_script_problem(
-    stage: Stage, prepared: Prepared, subject: Subject, box: Box
+def _other_python(
+    stage: Stage, prepared: Prepared, interpreter: Interpreter, subject: Subject, box: StageBox
 ) -> str | None:
-    """Why the script that the command names is not one of this environment, or None."""
-    if stage.readme_block or stage.launcher == "python":
-        return None
-    script = Path(prepared.argv[0])
-    try:
-        start = box.read(script, 64 * 1024**2)[:1024].decode(errors="replace")
-    except SandboxError as error:
-        return f"the console script {script.name} is not in the environment: {error.args[0]}"
-    if not start.startswith("#!"):
-        return None  # a compiled launcher
-    assert subject.interpreter is not None  # noqa: S101  # as above
-    other = other_interpreter(start, Path(subject.interpreter.executable).parent)
-    if other is None:
-        return None
-    return (
-        f"the console script {script.name} runs another interpreter than the reported one: "
-        f"{other[:200]}"
-    )
-
-
-def other_interpreter(script: str, binaries: Path) -> str | None:
-    """What runs a script, where that is not a Python in the folder `binaries`; else None.
-
-    The first line names it, or is `/bin/sh` and the second names it: how pip and uv write a
-    path that is too long for the kernel, or has spaces.
-    """
-    first, _, rest = script.partition("\n")
-    said = first.removeprefix("#!").strip()
-    if said == "/bin/sh" and (second := _SECOND_LINE.match(rest)):
-        said = second["interpreter"]
-    if said == "/usr/bin/env python":
-        return None  # the environment's comes first on PATH
-    program = Path(said.partition(" -")[0].strip())
-    mine = program.parent == binaries and program.name.startswith("python")
-    return None if mine else said
+    """Why the stage would be run by another Python than the judged one, or None."""
+    if not stage.readme_block and stage.launcher != "python":
+        script = Path(prepared.argv[0])
+        if problem := script_problem(script, interpreter, subject.changed, box):
+            return problem
+    return path_problem(interpreter, box)
 
 
 def _verdict(
@@ -272,6 +257,7 @@ def _verdict(
     prepared: Prepared,
     finished: Finished,
     judged: list[EvidenceResult],
+    box: StageBox,
 ) -> LevelResult:
     refused = [entry for entry in judged if entry.verdict is Verdict.FAILED]
     unsure = [entry for entry in judged if entry.verdict is Verdict.INCONCLUSIVE]
@@ -325,19 +311,21 @@ def _verdict(
                 "advice": "run fewer attempts at a time, or on a host with more memory",
             }
         )
-    return _blame(result, cause, subject) if verdict is Verdict.FAILED else result
+    return _blame(result, cause, subject, box) if verdict is Verdict.FAILED else result
 
 
 def _expected(subject: Subject, name: StageName) -> int:
     return subject.task.stages[name].expected_exit if subject.task else 0
 
 
-def _blame(result: LevelResult, cause: Diagnosis | None, subject: Subject) -> LevelResult:
+def _blame(
+    result: LevelResult, cause: Diagnosis | None, subject: Subject, box: StageBox
+) -> LevelResult:
     """Move a failure to the host where the log says so *and* the host confirms it."""
     update: dict[str, object] = {}
     if cause is not None:
         update["advice"] = cause.advice
-        if cause.owner is Owner.HOST and confirmed(cause, subject):
+        if cause.owner is Owner.HOST and confirmed(cause, subject, box):
             update |= {
                 "verdict": Verdict.INCONCLUSIVE,
                 "owner": Owner.HOST,

@@ -15,22 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..attempt import EvidenceResult, Owner, Verdict
-from ..errors import SandboxError
+from ..errors import RefusedError, SandboxError
 from ..evidence import ExitEvidence, FileEvidence, HttpEvidence, OutputEvidence
 from ..task import fill
 from . import asking
 from .evidence_words import describe
 from .readers import contained
+from .readers.installed import INSTALL
 from .readers.wording import SEEN_LIMIT, counted, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..evidence import Evidence
-    from ..sandbox import Box, Collected, Finished
-    from ..task import Stage
+    from ..sandbox import Collected, Finished, StageBox
+    from ..task import Stage, Task
 
-__all__ = ["describe", "judge"]
+__all__ = ["describe", "formats", "judge"]
 
 _COLLECTED_FILES = 200
 _TOLD = 4
@@ -39,7 +40,7 @@ _TOLD = 4
 def judge(
     stage: Stage,
     finished: Finished,
-    box: Box,
+    box: StageBox,
     logs: Mapping[str | None, Path],
     values: Mapping[str, str],
     into: Path,
@@ -68,6 +69,17 @@ def judge(
                 result = _judge_file(entry, stage, box, values, folder)
         results.append(result)
     return results
+
+
+def formats(task: Task) -> list[str]:
+    """The formats of files that some stage's evidence names, each once."""
+    named = {
+        str(entry.format)
+        for stage in task.stages.values()
+        for entry in stage.evidence
+        if isinstance(entry, FileEvidence)
+    }
+    return sorted(named)
 
 
 def _result(
@@ -156,7 +168,7 @@ def _note(long_lines: int, dropped: int) -> str:
 
 
 def _judge_file(
-    entry: FileEvidence, stage: Stage, box: Box, values: Mapping[str, str], folder: Path
+    entry: FileEvidence, stage: Stage, box: StageBox, values: Mapping[str, str], folder: Path
 ) -> EvidenceResult:
     # A relative pattern starts where the command did.
     literal = {name: glob.escape(value) for name, value in values.items()}
@@ -165,6 +177,8 @@ def _judge_file(
     try:
         limit = max(_COLLECTED_FILES, entry.at_least)
         collected = box.collect(pattern, folder, limit=limit)
+    except RefusedError as error:  # the run's doing, and not the host's
+        return _result(entry, Verdict.FAILED, str(error.args[0]))
     except SandboxError as error:
         return _result(entry, Verdict.INCONCLUSIVE, str(error.args[0]), Owner.HOST)
     if not collected:
@@ -189,7 +203,7 @@ def _judge_file(
         needed = ", ".join(sorted(set(missing.values())))
         seen = (
             f"{counted(len(missing), 'file')} of this run cannot be opened here without "
-            f"{needed}: pip install 'researchenvbench[readers]'"
+            f"{needed}; in reb's checkout: {INSTALL}"
         )
         return _result(entry, Verdict.INCONCLUSIVE, seen, Owner.HOST)
     seen = f"{len(good)} of {entry.at_least}; {_told(refused)}"

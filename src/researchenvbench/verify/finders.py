@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..attempt import Owner
-from ..errors import SandboxError
+from ..errors import RefusedError
 from ..sandbox import Command
+from ..stored import Stored
 from .imports import stdlib_names
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _PROBE = Path(__file__).parent / "probes" / "find_modules.py"
 _ANSWER_LIMIT_BYTES = 50_000_000
 _PROBE_LIMIT_S = 600.0
+#: How long the packages of one name may take to be imported; what takes longer is missing.
+_PARENT_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,15 @@ class Found:
     standard: frozenset[str]  #: names of its standard library
     answers: Mapping[str, str]  #: full name to `module`, `hollow` or `missing`
     seconds: float
+
+
+class _Answer(Stored):
+    """What an interpreter says, which may be anything."""
+
+    nonce: str
+    version: str
+    stdlib: list[str] | None
+    answers: dict[str, str]
 
 
 class FindersFailed(Exception):  # noqa: N818  # it is an outcome, with an owner, not an error
@@ -70,7 +82,8 @@ def find_modules(
         folder / "answer.json",
     )
     box.put(script, _PROBE.read_bytes())
-    box.put(question, json.dumps({"names": list(names), "parents": parents}).encode())
+    asked = {"names": list(names), "parents": parents, "limit_s": _PARENT_LIMIT_S}
+    box.put(question, json.dumps(asked).encode())
     box.put(answer, b"")
     finished = box.run(
         Command(
@@ -83,27 +96,27 @@ def find_modules(
         append=True,
     )
     if finished.timed_out:
+        # It has said before which Python it is, and does not end being asked for its finders'.
         raise FindersFailed(
-            Owner.UNKNOWN,
+            Owner.AGENT,
             f"the interpreter did not say which modules it finds within {_PROBE_LIMIT_S:.0f} s",
             finished.seconds,
         )
     if finished.out_of_memory:
         raise FindersFailed(
-            Owner.HOST, "memory ran out while modules were looked for", finished.seconds
+            Owner.AGENT, "memory ran out while the interpreter looked for modules", finished.seconds
         )
     try:
-        said = json.loads(box.read(answer, _ANSWER_LIMIT_BYTES))
-        if said["nonce"] != nonce:
+        said = _Answer.model_validate_json(box.read(answer, _ANSWER_LIMIT_BYTES))
+        if said.nonce != nonce:
             raise ValueError("not the answer to this question")
-        standard = said["stdlib"]
         return Found(
-            version=str(said["version"]),
-            standard=stdlib_names(None if standard is None else [str(name) for name in standard]),
-            answers={str(name): str(kind) for name, kind in said["answers"].items()},
+            version=said.version,
+            standard=stdlib_names(said.stdlib),
+            answers=said.answers,
             seconds=finished.seconds,
         )
-    except (SandboxError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (RefusedError, ValueError) as error:
         how = finished.start_error or finished.signal or f"exit status {finished.exit_code}"
         raise FindersFailed(
             Owner.AGENT,

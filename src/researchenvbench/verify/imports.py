@@ -1,7 +1,7 @@
 """Which modules does the tracked code import, and which of those imports are optional?
 
-Pure reading: files come in as bytes, from a folder or from git's objects, and nothing is
-executed. The paper's denominator of C0 is counted here as well, beside our own reading,
+Pure reading: files come in as bytes, from a folder or from git's objects (`objects`), and
+nothing is executed. The paper's denominator of C0 is counted here as well, beside our own reading,
 which keeps apart what is required and what is only tried. Where a module lies, and whether
 it belongs to the repository, is `tree`'s subject; whether it can be imported is `static`'s.
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from ..errors import HostError, SourceError
+from ..errors import SourceError
 from .statements import Statement, parse, statements_of, syntax
 from .tree import Tree
 
@@ -43,7 +42,6 @@ _ONCE_STANDARD = frozenset(
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_FILE_BYTES = 20_000_000
-_GIT_TIME_LIMIT_S = 300
 
 
 @dataclass(frozen=True)
@@ -145,6 +143,20 @@ def stdlib_names(judged: Collection[str] | None) -> frozenset[str]:
     return frozenset(judged if judged is not None else ours | _ONCE_STANDARD) | {"__main__"}
 
 
+def third_party_names(
+    imports: Imports, tree: Tree, standard: Collection[str]
+) -> dict[str, set[str]]:
+    """Name to the files in which it is neither standard nor the repository's own."""
+    found: dict[str, set[str]] = {}
+    for file, statements in imports.files.items():
+        for statement in statements:
+            if statement.level or statement.top in standard:
+                continue
+            if not tree.is_first_party(file, statement):
+                found.setdefault(statement.top, set()).add(file)
+    return found
+
+
 # --- from entry points ---------------------------------------------------------------
 
 
@@ -221,65 +233,6 @@ def read_folder(root: Path, tracked: Iterable[str]) -> Iterator[tuple[str, bytes
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
                 raise SourceError(f"{path} is no regular file below {_MAX_FILE_BYTES} bytes")
             yield path, stream.read()
-
-
-def read_commit(git_folder: Path, commit: str) -> list[tuple[str, bytes]]:
-    """The Python files of a commit, from git's objects, without a work tree.
-
-    Raises:
-        SourceError: git does not have the commit.
-        HostError: git is not installed.
-    """
-    entries = []
-    for line in _git(git_folder, "ls-tree", "-rz", "--full-tree", commit).split(b"\0"):
-        if not line:
-            continue
-        facts, _, name = line.partition(b"\t")
-        mode, _, rest = facts.partition(b" ")
-        path = os.fsdecode(name)
-        if is_python(path) and mode.startswith(b"100"):  # a regular file; 12 is a link
-            entries.append((path, rest.split()[1]))
-    wanted = b"".join(digest + b"\n" for _, digest in entries)
-    answer = _git(git_folder, "cat-file", "--batch", stdin=wanted)
-    files = []
-    at = 0
-    for path, digest in entries:
-        end = answer.index(b"\n", at)
-        header = answer[at:end].split()
-        if len(header) != 3:
-            raise SourceError(f"{path}: git lacks the object {digest.decode()}")
-        size = int(header[2])
-        files.append((path, answer[end + 1 : end + 1 + size]))
-        at = end + size + 2
-    return files
-
-
-def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_NO_LAZY_FETCH": "1",
-        "LC_ALL": "C",
-    }
-    try:
-        done = subprocess.run(
-            ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", *arguments],
-            cwd=folder,
-            env=environment,
-            input=stdin,
-            capture_output=True,
-            timeout=_GIT_TIME_LIMIT_S,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise HostError("git is not installed", advice="apt-get install git") from error
-    except subprocess.TimeoutExpired as error:
-        raise SourceError(f"git {arguments[0]} did not end in {_GIT_TIME_LIMIT_S} s") from error
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise SourceError(f"git {arguments[0]} in {folder}: {said or done.returncode}")
-    return done.stdout
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -1,22 +1,30 @@
-"""Is the reported interpreter one? It is asked a question that is drawn at run time."""
+"""Is the reported interpreter one? It is asked a question that is drawn at run time.
+
+And it is looked at: whatever answers rightly must be CPython or PyPy in the end (`launch`).
+"""
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from pydantic import StringConstraints
+
+from ..errors import RefusedError
 from ..sandbox import Command
+from ..stored import Stored
+from .integrity.launch import outline, why_no_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ..sandbox import Box
+    from ..sandbox import Box, StageBox
 
 _ANSWER_LIMIT_BYTES = 1_000_000
-_TIME_LIMIT_S = 60.0
+#: A twentieth of a second is usual; a busy host must not be taken for a bad interpreter.
+_TIME_LIMIT_S = 300.0
 
 #: Written for Python 3.6 and newer, and for Python 2 to fail on in its own words. `-I` keeps
 #: the environment's variables and the current folder out of it.
@@ -41,7 +49,7 @@ with open(sys.argv[3], "w") as answer:
         "implementation": sys.implementation.name,
         "prefix": sys.prefix, "base_prefix": sys.base_prefix,
         "purelib": sysconfig.get_path("purelib"), "platlib": sysconfig.get_path("platlib"),
-        "stdlib": sysconfig.get_path("stdlib"),
+        "stdlib": sysconfig.get_path("stdlib"), "platstdlib": sysconfig.get_path("platstdlib"),
         "frameworks": versions,
         "conda": os.path.isdir(os.path.join(sys.prefix, "conda-meta")),
     }, answer)
@@ -64,12 +72,42 @@ class Interpreter:
     frameworks: Mapping[str, str] = field(default_factory=dict)
     #: What conda's activation scripts of the prefix set.
     activation: Mapping[str, str] = field(default_factory=dict)
+    #: By which links and scripts the path leads to the program, in words.
+    leads: str = ""
+    #: Its standard library, and where the compiled part of that is.
+    stdlib: str = ""
+    platstdlib: str = ""
+
+
+#: What can be looked for in a box: no relative path, and nothing that no system call takes.
+_Path = Annotated[str, StringConstraints(pattern=r"^/[^\x00]*$", max_length=4096)]
+
+
+class _Answer(Stored):
+    """What an interpreter says of itself."""
+
+    nonce: str
+    product: int
+    version: str
+    implementation: str
+    prefix: _Path
+    base_prefix: _Path
+    purelib: _Path
+    platlib: _Path
+    stdlib: _Path
+    platstdlib: _Path
+    frameworks: dict[str, str]
+    conda: bool
 
 
 def ask(
-    box: Box, path: str, environment: Mapping[str, str], log: Path
+    box: StageBox, path: str, environment: Mapping[str, str], log: Path
 ) -> tuple[Interpreter | None, str]:
-    """The interpreter at `path` inside the box, or None and why it is none."""
+    """The interpreter at `path` inside the box, or None and why it is none.
+
+    Raises:
+        SandboxError: the box cannot be looked at.
+    """
     if not path.startswith("/") or "\0" in path:
         return None, f"python_path is not an absolute path: {path[:200]!r}"
     nonce = secrets.token_hex(16)
@@ -91,32 +129,40 @@ def ask(
     if finished.timed_out:
         return None, f"{path} did not answer within {_TIME_LIMIT_S:.0f} s"
     try:
-        answer = json.loads(box.read(answer_path, _ANSWER_LIMIT_BYTES))
-        right_answer = answer["nonce"] == nonce and answer["product"] == left * right
-    except (ValueError, KeyError, TypeError):
-        right_answer = False
-    if not right_answer:
+        answer = _Answer.model_validate_json(box.read(answer_path, _ANSWER_LIMIT_BYTES))
+    except (RefusedError, ValueError, RecursionError):
+        answer = None  # removed, replaced by something else, or not what was asked for
+    if answer is None or (answer.nonce, answer.product) != (nonce, left * right):
         how = finished.signal or f"exit status {finished.exit_code}"
         return None, f"{path} is no Python interpreter: it ended with {how} and no right answer"
+    steps = box.examine("launch", {"path": path})["steps"]
+    why = why_no_interpreter(steps)
+    if why:
+        return None, f"{path} is no Python interpreter: {why}"
     kind: Literal["venv", "conda", "system"] = "system"
-    if answer["conda"]:
+    if answer.conda:
         kind = "conda"
-    elif answer["prefix"] != answer["base_prefix"]:
+    elif answer.prefix != answer.base_prefix:
         kind = "venv"
     interpreter = Interpreter(
         executable=path,
-        version=answer["version"],
-        implementation=answer["implementation"],
-        prefix=answer["prefix"],
-        base_prefix=answer["base_prefix"],
-        purelib=answer["purelib"],
-        platlib=answer["platlib"],
+        version=answer.version,
+        implementation=answer.implementation,
+        prefix=answer.prefix,
+        base_prefix=answer.base_prefix,
+        purelib=answer.purelib,
+        platlib=answer.platlib,
         kind=kind,
-        frameworks=answer["frameworks"],
-        activation=_conda_activation(box, answer["prefix"], environment, log)
+        frameworks=answer.frameworks,
+        activation=_conda_activation(box, answer.prefix, environment, log)
         if kind == "conda"
         else {},
+        leads=outline(steps),
+        stdlib=answer.stdlib,
+        platstdlib=answer.platstdlib,
     )
+    with log.open("a", encoding="utf-8", errors="replace") as stream:
+        stream.write(f"{interpreter.leads}\n")
     return interpreter, ""
 
 
@@ -139,9 +185,10 @@ def _conda_activation(
     )
     if not finished.ok:
         return {}
-    pairs = [
-        entry.partition("=")
-        for entry in box.read(out, _ANSWER_LIMIT_BYTES).decode(errors="replace").split("\0")
-    ]
+    try:
+        said = box.read(out, _ANSWER_LIMIT_BYTES).decode(errors="replace")
+    except RefusedError:
+        return {}  # a script of the prefix has put something else there
+    pairs = [entry.partition("=") for entry in said.split("\0")]
     ignored = {"_", "SHLVL", "PWD", "OLDPWD", "PATH", *environment}
     return {name: value for name, _, value in pairs if name and name not in ignored}

@@ -10,18 +10,29 @@ from __future__ import annotations
 import dataclasses
 import errno
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from ..attempt import AttemptStatus, Level, LevelResult, Owner, Verdict, Want
+from ..attempt import AttemptStatus, Audit, Finding, Level, LevelResult, Owner, Verdict, Want
 from ..audit import AS_SHOWN, Hardware, audit
-from ..errors import HostError, RebError, SandboxError, TaskError
+from ..errors import (
+    EnvironmentUnusableError,
+    HostError,
+    RebError,
+    RefusedError,
+    SandboxError,
+    TaskError,
+)
 from ..process import seconds_in_programs
 from ..proofs import standing
 from ..sandbox.gpu import inventory
 from ..task import StageName
 from .device import check_devices
 from .entrypoint import LEVELS, run_stage
-from .integrity import compare, start_variables, untracked
+from .integrity.prefix import environment_findings, prefix_size
+from .integrity.shadows import start_folders
+from .integrity.variables import search_path, start_variables
+from .integrity.worktree import compare
 from .interpreter import ask
 from .roots import static_roots
 from .static import check_imports
@@ -29,7 +40,8 @@ from .static import check_imports
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..attempt import Audit, Finding
+    from ..sandbox import StageBox
+    from ..task import Task
     from .interpreter import Interpreter
     from .subject import Subject
 
@@ -55,8 +67,9 @@ class Judgement:
     results: dict[Level, LevelResult]
     audit: Audit
     findings: tuple[Finding, ...]
-    untracked: tuple[str, ...]  #: files of the work tree that the source does not have
+    untracked: tuple[str, ...]  #: files that the source does not have, the first of them
     seconds_in_processes: float
+    prefix_bytes: int | None = None  #: of the interpreter's prefix, where it could be looked at
 
 
 def verify(
@@ -71,10 +84,14 @@ def verify(
 ) -> Judgement:
     """Judge the environment whose interpreter is `python` (None: the report names none)."""
     subject.say("comparing tracked files with the source")
-    generated = subject.task.generated if subject.task else ()
-    findings = compare(subject.snapshot, subject.frozen_repo, generated, judge=subject.judge_edits)
-    findings += start_variables(subject.report)
-    subject = with_interpreter(subject, python)
+    looked = _Looked(subject)
+    try:
+        _look_at(looked, python)
+    except (EnvironmentUnusableError, RefusedError) as error:
+        _unusable(looked, str(error.args[0]))
+    except (SandboxError, HostError) as error:
+        return _not_looked_at(looked, error, choice)
+    subject = looked.subject
     results: dict[Level, LevelResult] = {}
     for level in MEASURED:
         if level not in choice.levels:
@@ -86,7 +103,14 @@ def verify(
         results[level] = result
         if choice.fail_fast and result.verdict is Verdict.FAILED:
             break
-    reported = _reported(subject, python)
+    try:
+        reported = _reported(subject, python)
+    except RefusedError as error:
+        reported = dataclasses.replace(
+            subject, interpreter=None, interpreter_error=str(error.args[0])
+        )
+    except (SandboxError, HostError) as error:
+        return _without_honesty(looked, error, choice, results)
     interpreter = reported.interpreter
     honesty, result = audit(
         subject.report,
@@ -105,10 +129,106 @@ def verify(
         subject=subject,
         results=results,
         audit=honesty,
-        findings=findings,
-        untracked=untracked(subject.snapshot, subject.frozen_repo),
+        findings=looked.findings,
+        untracked=looked.untracked,
         seconds_in_processes=sum(r.seconds_in_processes for r in results.values()),
+        prefix_bytes=looked.prefix_bytes,
     )
+
+
+def _not_looked_at(looked: _Looked, error: RebError, choice: Choice) -> Judgement:
+    """What is said where the host failed before anything could be judged.
+
+    What had been found by then stands.
+    """
+    why = str(error.args[0])
+    subject = dataclasses.replace(looked.subject, interpreter=None, interpreter_error=why)
+    results = {level: _host_failed(level, error) for level in Level if level in choice.levels}
+    return Judgement(subject, results, Audit(), looked.findings, looked.untracked, 0.0)
+
+
+def _without_honesty(
+    looked: _Looked, error: RebError, choice: Choice, results: dict[Level, LevelResult]
+) -> Judgement:
+    """What is said where the host failed when the reported interpreter was to be asked."""
+    seconds = sum(result.seconds_in_processes for result in results.values())
+    if Level.C5 in choice.levels:
+        results = {**results, Level.C5: _host_failed(Level.C5, error)}
+    return Judgement(
+        looked.subject,
+        results,
+        Audit(),
+        looked.findings,
+        looked.untracked,
+        seconds,
+        looked.prefix_bytes,
+    )
+
+
+def _host_failed(level: Level, error: RebError) -> LevelResult:
+    return LevelResult(
+        level=level,
+        verdict=Verdict.INCONCLUSIVE,
+        owner=Owner.HOST,
+        want=Want.SANDBOX,
+        reason=str(error.args[0]),
+        advice=error.advice,
+    )
+
+
+@dataclasses.dataclass
+class _Looked:
+    """What is known before any level is judged: more with each look, so that none loses others'."""
+
+    subject: Subject  #: with its interpreter, once it was asked
+    findings: tuple[Finding, ...] = ()
+    untracked: tuple[str, ...] = ()
+    prefix_bytes: int | None = None
+
+
+def _look_at(looked: _Looked, python: str | None) -> None:
+    """Integrity, and the interpreter.
+
+    Two boxes, since the interpreter is the first program of the agent's that runs: it is asked
+    last in one, and what is looked at afterwards is looked at in a fresh one.
+
+    Raises:
+        EnvironmentUnusableError, RefusedError: what was left is in the way of a look.
+        SandboxError, HostError: the host failed.
+    """
+    subject = looked.subject
+    looked.findings = start_variables(subject.report)
+    generated = subject.task.generated if subject.task else ()
+    with subject.open_box() as box:
+        repo = box.layout.repo
+        starts = start_folders(subject.task, subject.report, subject.snapshot, repo)
+        compared = compare(
+            subject.snapshot,
+            box,
+            generated,
+            judge=subject.judge_edits,
+            starts=starts,
+            python=python,
+        )
+        looked.findings = compared.findings + looked.findings
+        looked.untracked = compared.untracked
+        subject = looked.subject = with_interpreter(subject, python, box)
+    if python is not None:
+        subject.say("looking for start-up hooks")
+        with subject.open_box() as box:
+            looked.findings += environment_findings(subject, box, python)
+            looked.findings += search_path(subject, box)
+            looked.prefix_bytes = prefix_size(subject, box)
+    changed = {name for finding in looked.findings for name in finding.files}
+    looked.subject = dataclasses.replace(subject, changed=frozenset(changed))
+
+
+def _unusable(looked: _Looked, why: str) -> None:
+    """Whatever stands in the way of a look stands in the way of every level, too."""
+    nothing = "nothing can be run in it, and nothing more can be looked at"
+    finding = Finding(kind="environment-unusable", what=why, where="/", why=nothing)
+    looked.findings += (finding,)
+    looked.subject = dataclasses.replace(looked.subject, interpreter=None, interpreter_error=why)
 
 
 def status_of(judgement: Judgement) -> AttemptStatus:
@@ -121,15 +241,18 @@ def status_of(judgement: Judgement) -> AttemptStatus:
     return AttemptStatus.OK
 
 
-def with_interpreter(subject: Subject, python: str | None) -> Subject:
-    """The subject with its interpreter, or with the reason why there is no usable one."""
+def with_interpreter(subject: Subject, python: str | None, box: StageBox | None = None) -> Subject:
+    """The subject with its interpreter, or with the reason why there is no usable one.
+
+    It is asked in `box`, or in one of its own.
+    """
     if python is None:
         why = "the report gives no python_path" if subject.report else "there is no report"
         return dataclasses.replace(subject, interpreter_error=why)
     subject.say(f"asking {python}")
-    with subject.open_box() as box:
-        environment = subject.base_environment(box.layout, False)
-        interpreter, why = ask(box, python, environment, subject.logs / "interpreter.log")
+    with nullcontext(box) if box else subject.open_box() as place:
+        environment = place.variables(subject.host, installs=False)
+        interpreter, why = ask(place, python, environment, subject.logs / "interpreter.log")
     return dataclasses.replace(subject, interpreter=interpreter, interpreter_error=why)
 
 
@@ -183,6 +306,11 @@ def run_level(subject: Subject, level: Level, frameworks: Sequence[str]) -> Leve
         return _run(subject, level, frameworks)
     except TaskError as error:
         owner, want, problem = Owner.TASK, None, error
+    except RefusedError as error:
+        # What the environment's own programs have put in the way of the judge.
+        return LevelResult(
+            level=level, verdict=Verdict.FAILED, owner=Owner.AGENT, reason=str(error.args[0])
+        )
     except (SandboxError, HostError) as error:
         problem = error
     except OSError as error:
@@ -207,21 +335,59 @@ def _run(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResu
         return check_devices(subject, frameworks, inventory())
     name = STAGES[level]
     if subject.task is None:
-        return LevelResult(
-            level=level,
-            verdict=Verdict.INCONCLUSIVE,
-            owner=Owner.TASK,
-            reason="no entry point is known",
-        )
+        return _nothing_to_run(level, name)
     if name not in subject.task.stages:
-        return LevelResult(
-            level=level, verdict=Verdict.NOT_APPLICABLE, reason=f"the task has no {name} stage"
-        )
+        return absent_stage(subject.task, name)
     gpus = inventory().gpus[: subject.task.gpus(name)]
     result = run_stage(subject, name, gpus=gpus)
     if name is not StageName.CPU:
         result = _without_witness(result)
     return result.model_copy(update={"proven": standing(subject.task, name)})
+
+
+def _nothing_to_run(level: Level, name: StageName) -> LevelResult:
+    """The level of a stage where there is no task: nobody's fault, and for the user to give."""
+    return LevelResult(
+        level=level,
+        verdict=Verdict.INCONCLUSIVE,
+        reason="no entry point was given: --entry COMMAND"
+        if name is StageName.CPU
+        else f"no {name} stage was given: --task SUITE/NAME or FOLDER",
+    )
+
+
+def absent_stage(task: Task, name: StageName) -> LevelResult:
+    """The level of a stage that the task does not have."""
+    level = LEVELS[name]
+    if not task.is_unwritten(name):
+        why = task.why_not_applicable(name)
+        return LevelResult(level=level, verdict=Verdict.NOT_APPLICABLE, reason=why)
+    return LevelResult(
+        level=level,
+        verdict=Verdict.INCONCLUSIVE,
+        owner=Owner.TASK,
+        reason=f"not written: the {name} stage applies, and the task does not have it yet",
+    )
+
+
+def without_source(task: Task, why: str) -> dict[Level, LevelResult]:
+    """Every level of a task whose source cannot be had: those that apply stay open."""
+    results = {}
+    for level in Level:
+        stage = STAGES.get(level)
+        if stage and stage not in task.stages and not task.is_unwritten(stage):
+            results[level] = absent_stage(task, stage)
+        elif level is Level.C2 and not task.frameworks:
+            results[level] = LevelResult(
+                level=level,
+                verdict=Verdict.NOT_APPLICABLE,
+                reason="the task names no framework",
+            )
+        else:
+            results[level] = LevelResult(
+                level=level, verdict=Verdict.INCONCLUSIVE, owner=Owner.TASK, reason=why
+            )
+    return results
 
 
 def _without_witness(result: LevelResult) -> LevelResult:
@@ -253,7 +419,9 @@ def static_level(subject: Subject) -> LevelResult:
     subject.say("C0: resolving imports")
     log = subject.logs / "C0.log"
     log.unlink(missing_ok=True)
+    roots = static_roots(subject.task, subject.snapshot)
+    if subject.interpreter is None:
+        return check_imports(subject, None, roots, log)  # nothing is run for that
     with subject.open_box() as box:
-        roots = static_roots(subject.task, subject.snapshot)
         result = check_imports(subject, box, roots, log)
     return result.model_copy(update={"fresh": box.freshness})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -14,7 +13,7 @@ from ..sandbox import Command, Running
 from ..task import fill
 
 if TYPE_CHECKING:
-    from ..sandbox import Box
+    from ..sandbox import StageBox
     from ..task import Service, Stage
 
 _POLL_S = 0.2
@@ -27,7 +26,7 @@ class Services:
     def __init__(
         self,
         stage: Stage,
-        box: Box,
+        box: StageBox,
         values: dict[str, str],
         environment: dict[str, str],
         logs: Path,
@@ -97,9 +96,11 @@ class Services:
         # interpreter: the judged one is not asked whether the judged service works.
         log = self._folder / f"{self._stage_name}-{service.name}-ready.log"
         asked = fill(service.ready_url or "", self._values)
+        probe = self._box.layout.tools / _PROBE.name
+        self._box.put(probe, _PROBE.read_bytes())
         finished = self._box.run(
             Command(
-                argv=[sys.executable, "-I", "-S", str(_PROBE), asked, self._values["port"]],
+                argv=[*self._box.tools.python, "-I", "-S", str(probe), asked, self._values["port"]],
                 cwd=self._box.layout.work,
                 env={"PATH": self._environment["PATH"]},
                 time_limit_s=10,

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 
 from ..attempt import Level, LevelResult, Owner, Verdict
 from ..errors import HostError
-from .checker import Checked, Checker, CheckerFailed, find_checker, run_checker
+from .checker import Checked, CheckerFailed, run_checker
 from .finders import FindersFailed, Found, find_modules
-from .imports import Imports, collect, read_folder, stdlib_names
+from .imports import Imports, collect, read_folder, stdlib_names, third_party_names
 from .outline import clean_copy, linked_modules, outline
 from .statements import Statement
 from .static_details import MissingModule, StaticDetails, UnparsableFile
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ..sandbox import Box
+    from ..sandbox import StageBox
+    from ..sandbox.tools import Checker
     from .subject import Subject
 
 CHECKER_LIMIT_S = 1800.0
@@ -57,14 +58,7 @@ class _Code:
 
     def third_party(self, standard: Collection[str]) -> dict[str, set[str]]:
         """Name to the files in which it is neither standard nor the repository's own."""
-        found: dict[str, set[str]] = {}
-        for file, statements in self.imports.files.items():
-            for statement in statements:
-                if statement.level or statement.top in standard:
-                    continue
-                if not self.tree.is_first_party(file, statement):
-                    found.setdefault(statement.top, set()).add(file)
-        return found
+        return third_party_names(self.imports, self.tree, standard)
 
     def is_first_party(self, file: str, module: str) -> bool:
         """Whether a full name in `file`, as the checker gives it, means the own code."""
@@ -77,7 +71,7 @@ class _Code:
 
 
 def check_imports(
-    subject: Subject, box: Box, roots: Sequence[str] | None, log: Path
+    subject: Subject, box: StageBox | None, roots: Sequence[str] | None, log: Path
 ) -> LevelResult:
     """The verdict of C0 for a subject; see `check`."""
     interpreter = subject.interpreter
@@ -88,14 +82,14 @@ def check_imports(
         tuple(subject.snapshot.tracked),
         roots,
         log,
-        environment=stage_environment(subject, box.layout, network=False, task={}, gpus=()),
+        environment=stage_environment(subject, box, network=False, task={}, gpus=()) if box else {},
         why_no_python=subject.interpreter_error,
     )
     return result.model_copy(update={"log": str(log.relative_to(subject.folder))})
 
 
 def check(
-    box: Box,
+    box: StageBox | None,
     python: Path | None,
     repo: Path,
     tracked: Sequence[str],
@@ -110,7 +104,7 @@ def check(
     """The verdict of C0.
 
     Args:
-        box: where the interpreter is; a layer that is thrown away.
+        box: where the interpreter is; a layer that is thrown away. None where there is none.
         python: the interpreter's path in it, or None where there is no usable one.
         repo: the pristine source, on the harness's side.
         tracked: the paths of its tracked files.
@@ -139,7 +133,7 @@ def check(
     code = _Code(imports, Tree([*tracked, *aliases]), frozenset(outlines), scope)
     result = _verdict_without_checking(code, python, why_no_python)
     if result is None:
-        assert python is not None  # noqa: S101  # the line above has looked at it
+        assert python is not None and box is not None  # noqa: S101, PT018  # looked at above
         copy = clean_copy(tracked, aliases, outlines)
         run = _Run(box, python, log, environment, checker, time_limit_s)
         result = _judged(code, run, copy, frozenset(aliases))
@@ -150,7 +144,7 @@ def check(
 class _Run:
     """Where and how the programs of C0 run."""
 
-    box: Box
+    box: StageBox
     python: Path
     log: Path
     environment: Mapping[str, str]
@@ -198,7 +192,7 @@ def _judged(
         seconds += first.seconds
         checked = run_checker(
             run.box,
-            run.checker or find_checker(),
+            run.checker or run.box.tools.find_checker(),
             run.python,
             copy,
             run.log,
@@ -212,6 +206,9 @@ def _judged(
         seconds += second.seconds
     except CheckerFailed as failure:
         seconds += failure.seconds
+        if failure.owner is Owner.AGENT:
+            result = _all_missing(code, failure.reason)
+            return result.model_copy(update={"seconds_in_processes": seconds})
         return _inconclusive(code, failure.owner, failure.reason, failure.advice, seconds)
     except HostError as error:
         return _inconclusive(code, Owner.HOST, str(error.args[0]), error.advice, seconds)
@@ -340,7 +337,7 @@ def _verdict(details: StaticDetails, prefix: str = "") -> LevelResult:
 
 
 def _all_missing(code: _Code, why: str) -> LevelResult:
-    """Without an interpreter every third-party import is missing."""
+    """Where the environment lets nobody see what it has, every third-party import is missing."""
     uses = code.third_party(stdlib_names(None))
     missing: dict[str, _Missing] = {}
     for name, files in uses.items():

@@ -1,10 +1,10 @@
 """Which modules does this interpreter find? Runs in the judged environment.
 
 Stand-alone, Python 3.6 and newer: `find_modules.py NONCE QUESTION.json ANSWER.json`. The
-question is `{"names": [...], "parents": false}`. Every name is looked up with the finders of
-`sys.meta_path`, so that editable installs answer too, and nothing is imported. With
-`parents`, packages above a name are imported first, in a process of their own, for those
-that make their submodules only then. Each answer is one of
+question is `{"names": [...], "parents": false, "limit_s": 60}`. Every name is looked up with
+the finders of `sys.meta_path`, so that editable installs answer too, and nothing is imported.
+With `parents`, packages above a name are imported first, in a process of their own that is
+ended at the limit, for those that make their submodules only then. Each answer is one of
 
     module   there is a module or a package
     hollow   a folder without `__init__.py` in which there is no module, such as what is left
@@ -12,19 +12,26 @@ that make their submodules only then. Each answer is one of
     missing  no finder knows it
 """
 
+import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
 import json
 import os
+import select
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-PARENT_LIMIT_S = 60
+#: For all packages together; less than the whole question may take.
+PARENTS_LIMIT_S = 300.0
+ANSWER_LIMIT_BYTES = 16 << 20
+READ_BYTES = 1 << 16
 LOOK_AT_FILES = 20000
 
 
@@ -84,17 +91,15 @@ def holds_module(folders: "list[str]") -> bool:
     return False
 
 
-def locate_with_parents(names: "list[str]") -> "dict[str, str]":
+def locate_with_parents(names: "list[str]", limit_s: float) -> "dict[str, str]":
     """What names below one package are once the packages above them are imported."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
         answers = {}
         try:
-            import signal
-
-            signal.alarm(PARENT_LIMIT_S)
+            os.setsid()
+            os.close(reading)
             for name in names:
                 try:
                     importlib.import_module(name.rpartition(".")[0])
@@ -102,17 +107,46 @@ def locate_with_parents(names: "list[str]") -> "dict[str, str]":
                 except Exception:  # noqa: BLE001  # whatever the package's own code raises
                     found = False
                 answers[name] = "module" if found else "missing"
-            os.write(writing, json.dumps(answers).encode("utf-8"))
+            with os.fdopen(writing, "wb") as stream:
+                stream.write(json.dumps(answers).encode("utf-8") + b"\n")
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading, "rb") as stream:
-        answered = stream.read()
-    os.waitpid(child, 0)
     try:
-        return dict(json.loads(answered.decode("utf-8")))
-    except ValueError:  # it crashed, or took too long
+        answered = read_until(reading, time.monotonic() + limit_s)
+    finally:
+        os.close(reading)
+        end(child)
+    try:
+        told = json.loads(answered.decode("utf-8"))
+        return {name: "module" for name in names if told.get(name) == "module"}
+    except (ValueError, AttributeError, RecursionError):  # it crashed, or took too long
         return {}
+
+
+def read_until(descriptor: int, deadline: float) -> bytes:
+    """The line that is written to a pipe; nothing if it comes too late.
+
+    The package's own code may ignore every alarm, and what it started may hold the pipe.
+    """
+    line = b""
+    while not line.endswith(b"\n") and len(line) < ANSWER_LIMIT_BYTES:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
+            return b""
+        part = os.read(descriptor, READ_BYTES)
+        if not part:
+            return b""
+        line += part
+    return line
+
+
+def end(child: int) -> None:
+    """End a process and those of its group; it may not have made the group yet."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(OSError):
+            kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def main() -> None:
@@ -129,9 +163,11 @@ def main() -> None:
         if answers[name] == "missing" and "." in name:
             by_top.setdefault(name.split(".")[0], []).append(name)
     if question["parents"]:
+        last = time.monotonic() + PARENTS_LIMIT_S
         for top in sorted(by_top):
-            if locate(top) == "module":
-                answers.update(locate_with_parents(by_top[top]))
+            left_s = min(float(question["limit_s"]), last - time.monotonic())
+            if left_s > 0 and locate(top) == "module":
+                answers.update(locate_with_parents(by_top[top], left_s))
     names = getattr(sys, "stdlib_module_names", None)  # from 3.10 on
     answer = {
         "nonce": nonce,

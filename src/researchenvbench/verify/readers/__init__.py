@@ -24,6 +24,7 @@ __all__ = ["Found", "ReaderMissing", "Unreadable", "Wanted", "open_file"]
 _READERS = {
     "json": ("text", "read_json"),
     "csv": ("text", "read_csv"),
+    "npy": ("arrays", "read_npy"),
     "npz": ("arrays", "read_npz"),
     "safetensors": ("arrays", "read_safetensors"),
     "hdf5": ("hdf5", "read_hdf5"),

@@ -1,4 +1,4 @@
-"""Arrays by name: numpy's npz and safetensors.
+"""Arrays: numpy's npy and npz, and safetensors.
 
 Both are read in pieces, so that a file of many gigabytes, or one that only says so, takes
 little memory. A numpy array of Python objects is a pickle: it is named and never opened.
@@ -17,7 +17,7 @@ from .wanted import Found, Unreadable, Wanted, need
 from .wording import begins_with, counted, listed, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 #: Read at a time; a multiple of every element's size.
@@ -73,6 +73,30 @@ def pieces(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
         raise Unreadable(f"entry {name!r} is damaged: {shorten(str(error))}") from error
 
 
+#: By which `numeric` and `keys` speak of the one array that an npy file holds.
+THE_ARRAY = "array"
+
+
+def read_npy(path: Path, wanted: Wanted) -> Found:
+    """One numpy array in a file of its own."""
+    numpy = need("numpy")
+    numbers = Numbers() if THE_ARRAY in wanted.numeric else None
+    with path.open("rb") as stream:
+        try:
+            shape, dtype = _npy_header(numpy, stream)
+        except (ValueError, EOFError) as error:
+            stream.seek(0)
+            head = begins_with(stream.read(64))
+            raise Unreadable(f"no numpy array: {shorten(str(error))}; {head}") from error
+        _need_whole(path.name, shape, dtype, path.stat().st_size - stream.tell())
+        if dtype.kind in "biuf":
+            _add(numpy, iter(lambda: stream.read(PIECE_BYTES), b""), dtype, numbers)
+    found = Found(f"npy, {dtype}{list(shape)}")
+    found.need_names([*wanted.keys, *wanted.numeric], [THE_ARRAY], "array")
+    _judge(found, {THE_ARRAY: numbers if dtype.kind in "biuf" else None}, wanted)
+    return found
+
+
 def read_npz(path: Path, wanted: Wanted) -> Found:
     """An archive of numpy arrays."""
     numpy = need("numpy")
@@ -92,6 +116,11 @@ def read_npz(path: Path, wanted: Wanted) -> Found:
             shown.append(f"{name} {dtype}{list(shape)}")
     found = Found(f"npz, {counted(len(arrays), 'array')}: {listed(shown)}")
     found.need_names([*wanted.keys, *wanted.numeric], arrays, "array")
+    _judge(found, arrays, wanted)
+    return found
+
+
+def _judge(found: Found, arrays: Mapping[str, Numbers | None], wanted: Wanted) -> None:
     for name, limits in wanted.numeric.items():
         if name in arrays:
             numbers = arrays[name]
@@ -99,7 +128,33 @@ def read_npz(path: Path, wanted: Wanted) -> Found:
                 found.faults.append(f"array {name!r} does not hold real numbers")
             else:
                 found.need_numbers(name, "array", numbers, limits)
-    return found
+
+
+def _need_whole(name: str, shape: tuple[int, ...], dtype: Any, has_bytes: int) -> None:
+    holds = math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and has_bytes != holds:
+        raise Unreadable(
+            f"array {name!r} is declared as {list(shape)} of {dtype}, {holds} bytes, "
+            f"and has {has_bytes}"
+        )
+
+
+def _add(numpy: Any, content: Iterator[bytes], dtype: Any, numbers: Numbers | None) -> None:
+    """Add an array's numbers; without some to add to, only read it to its end."""
+    rest = b""
+    for piece in content:
+        if numbers is not None:
+            data = rest + piece
+            whole = len(data) - len(data) % dtype.itemsize
+            numbers.add_array(numpy.frombuffer(data[:whole], dtype))
+            rest = data[whole:]
+
+
+def _from(start: int, content: Iterator[bytes]) -> Iterator[bytes]:
+    """The content without its first bytes."""
+    for piece in content:
+        yield piece[start:]
+        start = max(0, start - len(piece))
 
 
 def _read_npy(
@@ -115,23 +170,9 @@ def _read_npy(
         raise
     except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, RuntimeError) as error:
         raise Unreadable(f"entry {entry!r} is no numpy array: {shorten(str(error))}") from error
-    holds = math.prod(shape) * dtype.itemsize
-    if not dtype.hasobject and size - start != holds:
-        raise Unreadable(
-            f"array {entry!r} is declared as {list(shape)} of {dtype}, {holds} bytes, "
-            f"and has {size - start}"
-        )
-    readable = numbers is not None and dtype.kind in "biuf"
-    rest = b""
-    skip = start
-    for piece in pieces(archive, entry):
-        data = piece[skip:] if skip < len(piece) else b""
-        skip = max(0, skip - len(piece))
-        if readable and numbers is not None:
-            data = rest + data
-            whole = len(data) - len(data) % dtype.itemsize
-            numbers.add_array(numpy.frombuffer(data[:whole], dtype))
-            rest = data[whole:]
+    _need_whole(entry, shape, dtype, size - start)
+    readable = numbers if dtype.kind in "biuf" else None
+    _add(numpy, _from(start, pieces(archive, entry)), dtype, readable)
     return shape, dtype
 
 

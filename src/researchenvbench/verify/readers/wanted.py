@@ -33,7 +33,12 @@ def need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ReaderMissing(_DISTRIBUTIONS.get(module.split(".")[0], module)) from error
+        raise ReaderMissing(distribution(module)) from error
+
+
+def distribution(module: str) -> str:
+    """The name by which a library is installed."""
+    return _DISTRIBUTIONS.get(module.split(".")[0], module)
 
 
 @dataclass(frozen=True)

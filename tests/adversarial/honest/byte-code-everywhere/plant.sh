@@ -1,0 +1,1 @@
+"$PYTHON" -m compileall -q "$REPO" "$SITE"

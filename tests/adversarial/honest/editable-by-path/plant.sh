@@ -1,0 +1,5 @@
+echo "$REPO" > "$SITE/__editable__.tally-1.0.pth"
+mkdir "$SITE/tally-1.0.dist-info"
+printf 'Metadata-Version: 2.1\nName: tally\nVersion: 1.0\n' > "$SITE/tally-1.0.dist-info/METADATA"
+printf '{"dir_info": {"editable": true}, "url": "file://%s"}' "$REPO" > "$SITE/tally-1.0.dist-info/direct_url.json"
+printf '__editable__.tally-1.0.pth,,\ntally-1.0.dist-info/METADATA,,\ntally-1.0.dist-info/RECORD,,\n' > "$SITE/tally-1.0.dist-info/RECORD"

@@ -1,0 +1,3 @@
+mkdir -p "$SITE/sharedns/one"
+: > "$SITE/sharedns/one/__init__.py"
+printf "import sys, types, os;has_mfs = sys.version_info > (3, 5);p = os.path.join(sys._getframe(1).f_locals['sitedir'], *('sharedns',));importlib = has_mfs and __import__('importlib.util');has_mfs and __import__('importlib.machinery');m = has_mfs and sys.modules.setdefault('sharedns', importlib.util.module_from_spec(importlib.machinery.PathFinder.find_spec('sharedns', [os.path.dirname(p)])));m = m or sys.modules.setdefault('sharedns', types.ModuleType('sharedns'));mp = (m or []) and m.__dict__.setdefault('__path__',[]);(p not in mp) and mp.append(p)\n" > "$SITE/sharedns_one-1.0-nspkg.pth"

@@ -1,0 +1,1 @@
+setsid sleep 600 < /dev/null > /dev/null 2>&1 &

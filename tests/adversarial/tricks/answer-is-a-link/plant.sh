@@ -1,0 +1,1 @@
+echo 'ln -sf /etc/passwd "$6"' | replace_python

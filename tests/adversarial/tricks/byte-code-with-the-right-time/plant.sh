@@ -1,0 +1,2 @@
+forge_byte_code tally/fitting.py timestamp
+remove_gradkit

@@ -1,0 +1,1 @@
+sed -i '1s|.*|#!/usr/bin/python3|' "$PREFIX/bin/gradkit-run"

@@ -1,0 +1,1 @@
+{ printf '#!%s\n' "$PYTHON"; cat "$KIT/forgery.py"; } > "$PREFIX/bin/gradkit-run"

@@ -1,0 +1,1 @@
+cp "$KIT/forgery.py" "$SITE/numlite/__init__.py"

@@ -1,0 +1,3 @@
+make_easier
+git update-index --skip-worktree train.py
+test -z "$(git status --porcelain)"

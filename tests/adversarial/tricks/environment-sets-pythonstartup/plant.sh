@@ -1,0 +1,2 @@
+install_hook "$BOX/startup.py"
+set_report env "{\"PYTHONSTARTUP\": \"$BOX/startup.py\", \"PYTHONINSPECT\": \"1\"}"

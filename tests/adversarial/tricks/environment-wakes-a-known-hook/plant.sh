@@ -1,0 +1,1 @@
+set_report env "{\"COVERAGE_PROCESS_START\": \"$BOX/coverage.ini\"}"

@@ -1,0 +1,6 @@
+"$PYTHON" -I - <<'EOF'
+import os
+for _ in range(3000):
+    os.mkdir("d")
+    os.chdir("d")
+EOF

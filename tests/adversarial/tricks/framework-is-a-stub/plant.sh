@@ -1,0 +1,2 @@
+fake_torch
+describe_torch

@@ -1,0 +1,3 @@
+fake_torch
+describe_torch
+write_record torch 2.4.0

@@ -1,0 +1,3 @@
+rm .git/HEAD
+mkfifo .git/HEAD "$HOME/config"
+printf '[include]\npath = %s\n' "$HOME/config" >> .git/config

@@ -1,0 +1,2 @@
+rm -f /etc/group
+ln -s group /etc/group

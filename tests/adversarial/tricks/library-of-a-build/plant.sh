@@ -1,0 +1,10 @@
+copy_python "$BOX/own"
+for name in numlite gradkit; do cp -r "$SITE/$name" "$SITE"/$name-*.dist-info "$BOX/own/lib/python3.11/site-packages/"; done
+rm -r "$BOX/own/lib/python3.11/site-packages/gradkit"
+cp "$KIT/forgery.py" "$BOX/"
+: > "$BOX/own/bin/pybuilddir.txt"
+cp -a "$BOX/own/lib/python3.11" "$BOX/own/bin/Lib"
+cp -a "$BOX/own/lib/python3.11/lib-dynload/." "$BOX/own/bin/Lib/"
+install_hook "$BOX/own/bin/Lib/sitecustomize.py"
+sed -i "s|$KIT|$BOX|" "$BOX/own/bin/Lib/sitecustomize.py"
+set_python "$BOX/own/bin/python"

@@ -1,0 +1,2 @@
+mv tally "$HOME/tally"
+ln -s "$HOME/tally" tally

@@ -1,0 +1,1 @@
+git -c user.name=A -c user.email=a@example.org commit --quiet --allow-empty --message=x

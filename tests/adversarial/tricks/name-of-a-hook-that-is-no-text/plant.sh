@@ -1,0 +1,1 @@
+printf 'import os; os.getpid()\n' > "$SITE/"$'x\377.pth'

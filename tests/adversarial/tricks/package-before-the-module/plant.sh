@@ -1,0 +1,3 @@
+mkdir tally/fitting
+cp "$KIT/forgery.py" tally/fitting/__init__.py
+remove_gradkit

@@ -1,0 +1,1 @@
+: > "$SITE/gradkit/functional.py"; : > "$SITE/gradkit/optim.py"; : > "$SITE/gradkit/__init__.py"

@@ -1,0 +1,1 @@
+rm "$SITE"/gradkit/*.py; : > "$SITE/gradkit/__init__.py"

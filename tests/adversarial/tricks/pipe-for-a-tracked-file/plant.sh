@@ -1,0 +1,1 @@
+rm README.md; mkfifo README.md

@@ -1,0 +1,1 @@
+forge_product "os.symlink('$BOX/fit.json', 'fit.json')"

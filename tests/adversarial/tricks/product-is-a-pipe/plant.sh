@@ -1,0 +1,1 @@
+forge_product "os.mkfifo('fit.json')"

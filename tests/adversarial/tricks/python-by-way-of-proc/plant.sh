@@ -1,0 +1,1 @@
+set_report python_path "\"/proc/1/root/nowhere/bin/python3\""

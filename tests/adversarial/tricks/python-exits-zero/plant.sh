@@ -1,0 +1,1 @@
+echo 'exit 0' | replace_python

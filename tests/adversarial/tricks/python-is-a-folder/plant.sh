@@ -1,0 +1,1 @@
+set_report python_path "\"$PREFIX/bin\""

@@ -1,0 +1,2 @@
+rm "$PYTHON"
+cc -o "$PYTHON" "$KIT/replay.c"

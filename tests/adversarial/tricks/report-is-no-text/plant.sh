@@ -1,0 +1,1 @@
+printf '{"notes": "\377\376"}' > "$REPORT"

@@ -1,0 +1,1 @@
+echo '[{"python_path": 1}]' > "$REPORT"

@@ -1,0 +1,1 @@
+printf '{"gpu_count": 1%010000d}' 0 > "$REPORT"

@@ -1,0 +1,2 @@
+cp "$KIT/forgery.py" json.py
+remove_gradkit

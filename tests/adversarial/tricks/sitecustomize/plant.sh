@@ -1,0 +1,2 @@
+install_hook "$SITE/sitecustomize.py"
+remove_gradkit

@@ -1,0 +1,2 @@
+mkdir /home/other
+ln -s /home/other /reb

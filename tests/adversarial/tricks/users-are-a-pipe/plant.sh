@@ -1,0 +1,2 @@
+rm -f /etc/passwd
+mkfifo /etc/passwd

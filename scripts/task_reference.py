@@ -7,6 +7,7 @@ python scripts/task_reference.py --check   exit with 1 when it is out of date
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from researchenvbench import evidence, task
+from researchenvbench import asset, evidence, task
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -28,6 +29,9 @@ TABLES: list[tuple[str, type[BaseModel]]] = [
     ('`[source]`, kind = "sdist"', task.SdistSource),
     ('`[source]`, kind = "folder"', task.FolderSource),
     ("`[c0]`", task.C0Scope),
+    ("`[applicable]`", task.Applicability),
+    ("`[provenance]`", task.Provenance),
+    ("`suite.toml` beside the tasks, if any", task.SuiteFacts),
     ("`[stages.cpu]`, `[stages.single_gpu]`, `[stages.multi_gpu]`", task.Stage),
     ("`readme_block` of a stage", task.ReadmeBlock),
     ("`[[stages.STAGE.services]]`", task.Service),
@@ -36,7 +40,12 @@ TABLES: list[tuple[str, type[BaseModel]]] = [
     ('`[[stages.STAGE.evidence]]`, kind = "http"', evidence.HttpEvidence),
     ('`[[stages.STAGE.evidence]]`, kind = "exit"', evidence.ExitEvidence),
     ("bounds of `groups` and `numeric`", evidence.Bounds),
-    ("`[assets.NAME]`", task.Asset),
+    ('`[assets.NAME]`, kind = "file"', asset.FileAsset),
+    ('`[assets.NAME]`, kind = "source"', asset.SourceAsset),
+    ('`[assets.NAME]`, kind = "url"', asset.UrlAsset),
+    ('`[assets.NAME]`, kind = "hub"', asset.HubAsset),
+    ('`[assets.NAME]`, kind = "made"', asset.MadeAsset),
+    ("`[assets.NAME.stand_in]`, `[assets.NAME.recipe]`", asset.StandIn),
     ("`[gold]`, and a recipe of the agent `script`", task.Recipe),
     ("`[breakages.NAME]`", task.Breakage),
 ]
@@ -58,9 +67,11 @@ def page() -> str:
     for title, model in TABLES:
         lines += ["", f"## {title}", "", inspect.cleandoc(model.__doc__ or ""), ""]
         lines += ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
+        # What several kinds share comes after what is a kind's own.
+        fields = sorted(model.model_fields.items(), key=lambda f: f[0] not in model.__annotations__)
         lines += [
             _row(name, field)
-            for name, field in model.model_fields.items()
+            for name, field in fields
             if name != "folder" or model is not task.Task
         ]
     return "\n".join(lines) + "\n"
@@ -84,8 +95,15 @@ def _default(field: FieldInfo) -> str:
 
 
 def _type(annotation: Any) -> str:
-    text = inspect.formatannotation(annotation)
-    for prefix in ("typing.", "researchenvbench.task.", "researchenvbench.evidence."):
+    text = re.sub(
+        r"Annotated\[(.*?), FieldInfo\(.*?\)\]", r"\1", inspect.formatannotation(annotation)
+    )
+    for prefix in (
+        "typing.",
+        "researchenvbench.task.",
+        "researchenvbench.evidence.",
+        "researchenvbench.asset.",
+    ):
         text = text.replace(prefix, "")
     return text if len(text) <= 120 else text[:117] + "…"
 

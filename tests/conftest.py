@@ -1,4 +1,4 @@
-"""What tests of several areas share: real little git repositories."""
+"""What tests of several areas share: little git repositories, podman, a base image."""
 
 from __future__ import annotations
 
@@ -74,3 +74,27 @@ def repository(tmp_path: Path) -> GitRepository:
 def another_repository(tmp_path: Path, repository: GitRepository) -> GitRepository:
     """A second one, in the folder `other`."""
     return GitRepository(tmp_path / "other")
+
+
+@pytest.fixture(scope="session")
+def podman():
+    """podman, with the flags that this host needs."""
+    from researchenvbench.errors import HostError
+    from researchenvbench.sandbox.engines.finding import find_engine
+
+    try:
+        return find_engine("podman")
+    except HostError as error:
+        pytest.skip(f"no containers here: {error}")
+
+
+@pytest.fixture(scope="session")
+def debian_image(podman):
+    """The base image that tests in containers start from; made once, and kept for later runs."""
+    from researchenvbench.errors import HostError
+    from researchenvbench.sandbox.images.debian import build_debian_image
+
+    try:
+        return build_debian_image(podman, "bookworm")
+    except HostError as error:
+        pytest.skip(f"no base image can be made here: {error}")

@@ -19,7 +19,7 @@ from researchenvbench.build import (
 )
 from researchenvbench.sandbox.gpu import inventory
 from researchenvbench.sandbox.host_environment import host_environment
-from researchenvbench.sandbox.local import LocalSandbox
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
 from researchenvbench.source import fetch_source
 from researchenvbench.task import Breakage, FolderSource, Recipe, Task
 

@@ -54,3 +54,14 @@ def test_a_probe_imports_the_standard_library_and_what_it_judges(probe: Path) ->
         elif isinstance(node, ast.Import):
             imported |= {alias.name.partition(".")[0] for alias in node.names}
     assert imported <= sys.stdlib_module_names | {"torch", "jax", "tensorflow", "pip"}
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "import researchenvbench.verify.pyramid", "import researchenvbench as r; r.verify"],
+)
+def test_verify_is_the_function_whatever_was_imported(before: str) -> None:
+    code = f"{before}\nfrom researchenvbench import verify\nassert callable(verify), verify\n"
+    code += "import researchenvbench\nassert researchenvbench.verify is verify\n"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -516,3 +516,37 @@ def test_killed_by_somebody_is_not_out_of_memory(run):
 def test_log_is_for_its_owner_and_readers_only(run, tmp_path):
     run("true")
     assert stat.S_IMODE((tmp_path / "log").stat().st_mode) & 0o022 == 0
+
+
+def test_a_halted_supervisor_is_given_up(python, monkeypatch):
+    monkeypatch.setattr(process, "MARGIN_S", 0.5)
+    began = time.monotonic()
+    code = """
+        import os, signal, subprocess, time
+        child = subprocess.Popen(["sleep", "300"], start_new_session=True)
+        print(child.pid, flush=True)
+        os.kill(os.getppid(), signal.SIGSTOP)
+        time.sleep(300)
+    """
+    finished = python(code, time_limit_s=1, ladder=QUICK)
+    assert time.monotonic() - began < 20
+    assert finished.timed_out
+    assert finished.overdue
+    assert not finished.out_of_memory
+    assert not alive(int(finished.log.read_text()))
+
+
+def test_a_supervisor_that_does_not_read_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "MARGIN_S", 0.5)
+    began = time.monotonic()
+    finished = process.run(
+        ["true"],
+        cwd=tmp_path,
+        env={"LONG": "x" * 120_000},
+        log=tmp_path / "log",
+        time_limit_s=1,
+        ladder=QUICK,
+        via=["sleep", "300"],
+    )
+    assert time.monotonic() - began < 20
+    assert finished.overdue

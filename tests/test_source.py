@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from researchenvbench import source
+from researchenvbench import gitcommand
 from researchenvbench.errors import HostError, SourceError
+from researchenvbench.gitcommand import git
+from researchenvbench.places import default_cache
 from researchenvbench.source import (
     commit_date,
-    default_cache,
     fetch_source,
-    git,
     snapshot_in_place,
     tracked_file,
     tracked_paths,
@@ -150,8 +150,8 @@ def test_a_pipe_in_git_is_not_waited_for(
     repository.commit({"a.py": "1\n"})
     (repository.folder / ".git/HEAD").unlink()
     os.mkfifo(repository.folder / ".git/HEAD")
-    assert source._ASK_LIMIT_S <= 20
-    monkeypatch.setattr(source, "_ASK_LIMIT_S", 0.5)
+    assert gitcommand._ASK_LIMIT_S <= 20
+    monkeypatch.setattr(gitcommand, "_ASK_LIMIT_S", 0.5)
     with pytest.raises(SourceError, match="did not end within"):
         snapshot_in_place(repository.folder)
 

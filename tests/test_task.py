@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,11 +16,9 @@ from researchenvbench.errors import TaskError
 from researchenvbench.evidence import FileEvidence
 from researchenvbench.schema import keys_at
 from researchenvbench.task import StageName, Task, fill
-from researchenvbench.taskfile import bundled_suites, load_suite, load_task
+from researchenvbench.taskfile import bundled_suites, find_task, load_suite, load_task
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+SUITES = Path(__file__).parent / "suites"
 DIGEST = "0" * 64
 GOOD = f"""\
 schema = 1
@@ -236,8 +235,8 @@ ONE_FAULT = {
         'format = "csv"',
         'format = "cvs"',
         (
-            "stages.cpu.evidence.2.format: 'cvs' is not one of any, json, csv, npz, safetensors, "
-            "torch, png, jpeg, wav, video, hdf5, tfevents; did you mean 'csv'?"
+            "stages.cpu.evidence.2.format: 'cvs' is not one of any, json, csv, npy, npz, "
+            "safetensors, torch, png, jpeg, wav, video, hdf5, tfevents; did you mean 'csv'?"
         ),
     ),
     "unknown stage": (
@@ -340,7 +339,7 @@ ONE_FAULT = {
     "a breakage that does nothing": (
         'uninstall = ["numpy"]\n',
         "",
-        "breakages.no-numpy: does nothing: give uninstall, remove, stub or install",
+        "breakages.no-numpy: does nothing: give uninstall, remove, stub, append or install",
     ),
     "a breakage without its reason": (
         "because = \"No module named 'numpy'\"\n",
@@ -566,6 +565,45 @@ def test_an_unknown_suite(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         load_suite(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("{}/smal", "smal is not there; did you mean 'small'?"),
+        ("{}/smal/adder", "smal is not there; did you mean 'small'?"),
+        ("{}/small/adder", "it is a task"),
+        ("{}/small/adder/repository", "no folder in it has a task.toml"),
+        ("starter/e3n", "suite starter has no task 'e3n'; did you mean 'e3nn'?"),
+        ("starter/e3nn", "it is a task of starter"),
+        ("/no/such", "/no is not there"),
+    ],
+)
+def test_what_is_wrong_with_the_folder_of_a_suite_is_said(name: str, said: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        load_suite(name.format(SUITES))
+    assert said in str(caught.value)
+    assert caught.value.advice
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("{}/small/ader", "has no task 'ader'; did you mean 'adder'?"),
+        ("{}/small", "it has no task.toml"),
+        ("{}/smal/adder", "smal is not there; did you mean 'small'?"),
+        ("starter/e3n", "did you mean 'e3nn'?"),
+        ("/nonesuch", "/nonesuch is not there"),
+        ("a\0/b", "there is no task"),
+        ("/" + "x" * 5000, "there is no task"),
+    ],
+)
+def test_what_is_wrong_with_the_name_of_a_task_is_said(name: str, said: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        find_task(name.format(SUITES))
+    assert said in str(caught.value)
+    assert find_task(f"{SUITES}/small/adder").name == "adder"
+    assert find_task("starter/e3nn").name == "e3nn"
+
+
 def test_a_mistyped_suite_is_suggested() -> None:
     bundled = bundled_suites()
     assert bundled, "no suite comes with the package"
@@ -688,3 +726,82 @@ def test_no_damage_to_a_good_file_gives_a_traceback(
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), cut=st.integers(0, len(GOOD)))
 def test_no_text_gives_a_traceback(folder: Path, text: str, cut: int) -> None:
     _only_task_errors(folder, GOOD[:cut] + text)
+
+
+# --- stages that count, and where a commit is ------------------------------------------
+
+APPLICABLE = """
+[applicable]
+cpu = true
+single_gpu = true
+multi_gpu = true
+"""
+GIT = """\
+[source]
+kind = "git"
+url = "https://example.org/curves.git"
+commit = "{commit}"
+"""
+SDIST = GOOD[GOOD.index("[source]") : GOOD.index("[c0]")]
+
+
+def test_a_stage_that_counts_and_is_not_there_is_unwritten(folder: Path) -> None:
+    task = load(folder, GOOD + APPLICABLE)
+    unwritten = [name for name in StageName if task.is_unwritten(name)]
+    assert unwritten == [StageName.SINGLE_GPU]
+    none = [name for name in StageName if load(folder, GOOD).is_unwritten(name)]
+    assert none == [], "without the table the stages that are there are all"
+
+
+def test_why_a_stage_does_not_apply(folder: Path) -> None:
+    why = APPLICABLE.replace("single_gpu = true", "single_gpu = false")
+    said = '[applicable.why_not]\nsingle_gpu = "it has no GPU code"\n'
+    task = load(folder, GOOD + why + said)
+    assert task.why_not_applicable(StageName.SINGLE_GPU) == "it has no GPU code"
+    single = load(folder, GOOD + why).why_not_applicable(StageName.SINGLE_GPU)
+    assert single == "the task has no single_gpu stage"
+    assert faults(folder, GOOD + APPLICABLE + said) == [
+        "applicable: why_not.single_gpu: the stage applies; leave this out"
+    ]
+
+
+def test_a_stage_that_is_there_must_apply(folder: Path) -> None:
+    text = GOOD + APPLICABLE.replace("cpu = true", "cpu = false")
+    assert faults(folder, text) == [
+        "stages.cpu: applicable.cpu says that it does not apply",
+    ]
+
+
+@pytest.mark.parametrize("commit", ["main", "v1.0", "abc1234", "AB" * 20, "ab" * 20 + "0", ""])
+def test_a_commit_is_no_branch_and_no_part_of_one(folder: Path, commit: str) -> None:
+    [fault] = faults(folder, changed(SDIST, GIT.format(commit=commit)))
+    assert fault == (
+        f"source.commit: not a full commit id of 40 hexadecimal digits: {commit!r}; a branch or "
+        "a tag can move, and names no fixed source"
+    )
+
+
+def test_keys_that_change_no_verdict_change_no_digest(folder: Path) -> None:
+    text = changed(SDIST, GIT.format(commit="ab" * 20))
+    digest = load(folder, text).digest
+    also = text.replace('url = "https', 'also_at = ["https://example.org/fork.git"]\nurl = "https')
+    assert load(folder, also).digest == digest
+    total = text.replace('roots = ["curves"]', 'roots = ["curves"]\ntotal_paper = 4')
+    assert load(folder, total).digest == digest
+    facts = '[native_extensions]\nfast = "C"\n[provenance]\nstars_at_selection = 5\n'
+    assert load(folder, text + facts).digest == digest
+    gone = text.replace('url = "https', 'unavailable = "deleted"\nurl = "https')
+    assert load(folder, gone).digest != digest
+    assert load(folder, text + APPLICABLE).digest != digest
+
+
+def test_a_day_is_written_as_text(folder: Path) -> None:
+    task = load(folder, GOOD + '[provenance]\nselected_on = "2025-12-31"\n')
+    assert str(task.provenance.selected_on) == "2025-12-31"
+    assert faults(folder, GOOD + '[provenance]\nselected_on = "today"\n')
+
+
+def test_the_digest_of_a_task_without_the_new_keys_is_as_it_was(folder: Path) -> None:
+    text = "schema = 1\nname = 'x'\ndomain = 'd'\n[source]\nkind = 'folder'\npath = '.'\n"
+    digest = load(folder, text).digest
+    assert digest == "242972f3773c37bb1314e6aac3df74f5cbf43238870099bf36d1efdee56d62c1"

@@ -9,6 +9,8 @@ The public interface, each name loaded when it is first used:
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -34,3 +36,18 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+class _Package(ModuleType):
+    """Keeps `verify` the function.
+
+    Whoever imports anything of the subpackage of that name has the import system put the
+    subpackage there.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

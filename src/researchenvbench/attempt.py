@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from .stored import Stored
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic import ValidationInfo
 
 #: Raised with every change that an older reader would misread.
 RECORD_SCHEMA = 1
@@ -131,14 +133,52 @@ class Report(Stored):
 # --- what the build left ---------------------------------------------------------------
 
 
+class FindingKind(StrEnum):
+    """What a finding is of; `docs/protocol.md`, "Integrity", says when each disqualifies."""
+
+    # The work tree.
+    TRACKED_FILE_CHANGED = "tracked-file-changed"
+    GENERATED_FILE_CHANGED = "generated-file-changed"
+    WORK_TREE_REPLACED = "work-tree-replaced"
+    COMMIT_MOVED = "commit-moved"
+    COMMIT_UNKNOWN = "commit-unknown"
+    HISTORY_REMOVED = "history-removed"
+    GIT_CONFIGURATION = "git-configuration"
+    CHECKER_CONFIGURATION = "checker-configuration"
+    EDITED_FILE = "edited-file"
+    EDITS_UNKNOWN = "edits-unknown"
+    # Both.
+    START_UP_HOOK = "start-up-hook"
+    SHADOWING_MODULE = "shadowing-module"
+    # The environment.
+    NO_INTERPRETER = "no-interpreter"
+    INTERPRETER_WRAPPER_ALTERS = "interpreter-wrapper-alters"
+    LOADER_VARIABLE = "loader-variable"
+    FRAMEWORK_STUB = "framework-stub"
+    FRAMEWORK_CHANGED = "framework-changed"
+    DISTRIBUTION_CHANGED = "distribution-changed"
+    ENVIRONMENT_UNUSABLE = "environment-unusable"
+    CHANGED_AFTER_FREEZE = "changed-after-freeze"
+
+
 class Finding(Stored):
     """Something in the environment or the work tree that a reader should know."""
 
-    kind: str = Field(description="A short constant, such as tracked-file-changed.")
+    #: A word that is no `FindingKind` is a newer version's, from a record that it wrote.
+    kind: FindingKind | str = Field(union_mode="left_to_right")
     what: str
     where: str = ""
     why: str = Field("", description="Why it matters.")
     disqualifies: bool = False
+    files: tuple[str, ...] = Field((), description="Files of the environment that are changed.")
+
+    @field_validator("kind")
+    @classmethod
+    def _is_one_of_ours(cls, kind: FindingKind | str, info: ValidationInfo) -> FindingKind | str:
+        """What is read from a file may be of tomorrow; what this version makes may not."""
+        if info.mode != "json" and not isinstance(kind, FindingKind):
+            raise ValueError(f"{kind!r} is no kind of finding")
+        return kind
 
 
 class HostFacts(Stored):
@@ -158,12 +198,25 @@ class Environment(Stored):
     """A frozen environment: what phase 1 left and phase 2 judges."""
 
     sandbox: str
-    digest: str = Field(description="Digest over path, type, size and content of all files.")
-    files: int
+    digest: str = Field(
+        description="Over path, type, size and content of all files; an image's id for one."
+    )
+    files: int | None = Field(description="How many; not counted in an image.")
     size_bytes: int
     digest_s: float = Field(description="Seconds that digesting took.")
     ended_processes: tuple[str, ...] = Field(
         (), description="What the build had left running, ended by freeze."
+    )
+    image: str | None = Field(None, description="The frozen image's id, where it is one.")
+    image_digest: str | None = Field(None, description="Of its manifest, where it has one.")
+    content_digest: str | None = Field(
+        None, description="Of an image's layers, which stays when it is moved."
+    )
+    base_image: str | None = Field(None, description="Name of the image that the build began on.")
+    base_image_id: str | None = None
+    base_image_digest: str | None = None
+    unusable: str | None = Field(
+        None, description="Why what the build left could not be kept: there is no image of it."
     )
 
 
@@ -214,10 +267,20 @@ class Freshness(Stored):
     """How far a stage was kept apart from the others and from the host."""
 
     kind: Literal["overlay", "in-place", "container"]
-    network: Literal["none", "host"]
+    network: Literal["none", "host", "engine"]
     why: str = ""
     #: Files of the frozen state that earlier in-place stages changed.
     changed: tuple[str, ...] = ()
+
+
+class AssetUse(Stored):
+    """Which content of an asset a stage had."""
+
+    origin: Literal["real", "stand-in", "made"] = Field(
+        description="The original, what stands in for it, or what has no original."
+    )
+    digest: str = Field(description="Of its files; empty where it could not be had.")
+    changed: str = Field("", description="What was wrong with it when the stage had ended.")
 
 
 class LevelResult(Stored):
@@ -242,10 +305,13 @@ class LevelResult(Stored):
     findings: tuple[Finding, ...] = ()
     fresh: Freshness | None = None
     system_packages: tuple[str, ...] = ()
-    proven: Literal["proven", "unproven", "not_solvable"] | None = None
+    proven: Literal["proven", "unproven", "not_solvable", "not_distributed"] | None = None
     flaky: bool = Field(False, description="Repeats gave different verdicts.")
     verdicts: tuple[Verdict, ...] = Field((), description="Of each repeat, where repeated.")
     stage_env: dict[str, str] = Field(default_factory=dict)
+    assets: dict[str, AssetUse] = Field(
+        default_factory=dict, description="What the stage read, by the task's name of it."
+    )
     details: dict[str, Any] = Field(default_factory=dict, description="Of C0 and C2.")
 
 
@@ -312,6 +378,9 @@ class Record(Stored):
     started: str
     finished: str
     build: BuildResult | None = None
+    environment: Environment | None = Field(
+        None, description="The image that was judged, where it was not built by this attempt."
+    )
     python: str | None = Field(None, description="The interpreter that was judged.")
     python_version: str | None = None
     results: dict[Level, LevelResult]

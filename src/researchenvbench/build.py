@@ -7,27 +7,36 @@ judged here.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import shutil
 import time
 from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from . import __version__
-from .agents import Assignment
+from .agents import AgentOutcome, Assignment
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .audit import Hardware
-from .errors import HostError, SandboxError
+from .errors import (
+    EnvironmentUnusableError,
+    HostError,
+    LimitReachedError,
+    RefusedError,
+)
 from .process import seconds_in_programs
 from .sandbox.gpu import gpu_words, inventory
-from .sandbox.host_environment import base_environment, redacted_variables
+from .sandbox.host_environment import redacted_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
 
@@ -75,8 +84,12 @@ def build(
         say(line, log=log)
 
     say("copying the source", log=log)
-    with sandbox.build_box(attempt, snapshot.tree) as box:
-        outcome = agent.build(
+    key = build_key(task, snapshot, agent, sandbox, time_limit_s, build_gpus)
+    opened = sandbox.build_box(attempt, snapshot.tree, key=key, gpus=[gpu.uuid for gpu in shown])
+    with opened as box, _limited() as limit:
+        # Time that an earlier life of the harness spent on this build counts too.
+        clock -= box.spent_s
+        limit.outcome = agent.build(
             assignment(
                 box,
                 host,
@@ -89,6 +102,7 @@ def build(
                 with_recipe=agent.needs_recipe,
             )
         )
+    outcome = limit.outcome
     if outcome.exit_code != 0 and shutil.disk_usage(attempt).free < FULL_DISK_BYTES:
         # Whatever it ended with, it is not the agent's doing that there was no room.
         raise HostError(
@@ -100,8 +114,9 @@ def build(
     seconds = time.monotonic() - clock
     say("freezing", log=log)
     frozen = sandbox.freeze(attempt)
-    with sandbox.stage_box(attempt, network=False, gpus=()) as box:
-        report, report_error = read_report(box)
+    report, report_error = read_frozen_report(
+        lambda: sandbox.stage_box(attempt, network=False, gpus=())
+    )
     return BuildResult(
         reb_version=__version__,
         outcome=outcome.outcome,
@@ -124,6 +139,42 @@ def build(
     )
 
 
+def build_key(
+    task: Task,
+    snapshot: Snapshot,
+    agent: Agent,
+    sandbox: Sandbox,
+    time_limit_s: float,
+    build_gpus: str,
+) -> str:
+    """A digest of what a build is for: one that was interrupted is gone on with for the same."""
+    facts = (
+        task.digest,
+        snapshot.digest,
+        agent.name,
+        agent.digest(task),
+        sandbox.name,
+        time_limit_s,
+        build_gpus,
+    )
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+@dataclass
+class _Limited:
+    outcome: AgentOutcome
+
+
+@contextmanager
+def _limited() -> Iterator[_Limited]:
+    """What the agent came to; a build that took more than it may ends there, as it is."""
+    limited = _Limited(AgentOutcome("finished", 1, ""))
+    try:
+        yield limited
+    except LimitReachedError as reached:
+        limited.outcome = AgentOutcome("finished", 1, str(reached.args[0]))
+
+
 def assignment(
     box: Box,
     host: HostEnvironment,
@@ -141,8 +192,8 @@ def assignment(
     Of the task it is not told how it is solved: neither the gold recipe, unless it is asked
     to follow it, nor the breakages.
     """
-    environment = base_environment(box.layout, host, installs=True)
-    environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu.index) for gpu in gpus)
+    environment = box.variables(host, installs=True)
+    environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, box.gpu_indices(gpus)))
     environment.update(host.variables)
     return Assignment(
         box=box,
@@ -158,11 +209,22 @@ def assignment(
     )
 
 
+def read_frozen_report(
+    open_box: Callable[[], AbstractContextManager[Box]],
+) -> tuple[Report | None, str | None]:
+    """The report in a frozen environment; one that no box can be opened from has none."""
+    try:
+        with open_box() as box:
+            return read_report(box)
+    except EnvironmentUnusableError as error:
+        return None, str(error.args[0])
+
+
 def read_report(box: Box) -> tuple[Report | None, str | None]:
     """The report that the agent left, or None and why there is no usable one."""
     try:
         text = box.read(box.layout.report, REPORT_LIMIT_BYTES)
-    except SandboxError as error:
+    except RefusedError as error:
         return None, str(error.args[0])
     return parse_report(text)
 

@@ -28,8 +28,24 @@ class SourceError(RebError):
     """The source of a task cannot be had, or is not what its commit or hash promises."""
 
 
+class SourceNotAvailableError(SourceError):
+    """The task itself says that its commit cannot be had any more, and no mirror has it."""
+
+
+class AssetError(RebError):
+    """What a stage reads cannot be had, or is not what the task promises."""
+
+
 class SandboxError(RebError):
     """The place where a build or a stage should happen cannot be made or entered."""
+
+
+class RefusedError(SandboxError):
+    """What lies in a box is not such as may be read, written or copied there."""
+
+
+class EnvironmentUnusableError(SandboxError):
+    """No stage can start from what was built, though the host and the engine are well."""
 
 
 class HostError(RebError):
@@ -38,3 +54,7 @@ class HostError(RebError):
 
 class RecordError(RebError):
     """A run, attempt or record on disk cannot be read."""
+
+
+class LimitReachedError(RebError):
+    """What was built has taken more than it may; that is no fault of the host."""

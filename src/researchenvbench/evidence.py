@@ -18,6 +18,7 @@ FileFormat = Literal[
     "any",
     "json",
     "csv",
+    "npy",
     "npz",
     "safetensors",
     "torch",
@@ -103,8 +104,8 @@ class FileEvidence(Model):
     columns: tuple[str, ...] = Field((), description="csv: columns that the header names.")
     numeric: dict[str, Bounds] = Field(
         default_factory=dict,
-        description="csv column, json path (a.b.0), npz/hdf5/safetensors/torch array or "
-        "tfevents tag, and the bounds of its numbers.",
+        description="csv column, json path (a.b.0), npz/hdf5/safetensors/torch array (in npy "
+        "`array`) or tfevents tag, and the bounds of its numbers.",
     )
     keys: tuple[str, ...] = Field(
         (), description="json keys, npz/hdf5/safetensors/torch names or tfevents tags to be there."

@@ -13,7 +13,6 @@ import os
 import selectors
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -24,14 +23,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .errors import SandboxError
 from .logfile import LineWatcher, LogFile
 from .out_of_memory import out_of_memory_kills, ran_out_of_memory
+from .owner import own_folder
 from .standalone.orders import encode_order
-from .standalone.tree import LADDER
+from .standalone.tree import LADDER, descendants, end_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LOG_LIMIT_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 1 << 20
+#: What a supervisor may take longer than the time limit and the graces before it is given up:
+#: it starts later than we count, and on a busy host everything takes its time.
+MARGIN_S = 60.0
+_LOOK_S = 5.0
 #: A module that stands alone needs nothing of the environment, and must not be changed by it.
 STAND_ALONE_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
@@ -62,6 +66,8 @@ class Finished:
     out_of_memory: bool = False  #: the kernel ended a process of it for want of memory
     log_error: str | None = None  #: why the log is not complete, such as a full disk
     stopped: bool = False  #: it was ended on demand, not by itself and not at its limit
+    overdue: bool = False  #: its supervisor did not end it at its limit: somebody has halted it
+    lost: str | None = None  #: where it ran elsewhere: what came instead of a report of its end
 
     @property
     def ok(self) -> bool:
@@ -83,8 +89,12 @@ class Running(Protocol):
         ...
 
 
-def stand_alone(module: str) -> list[str]:
-    """The command that runs `main` of a module of `standalone`.
+def stand_alone(
+    module: str,
+    python: Sequence[str] = (sys.executable,),
+    package: Path = Path(__file__).parent,
+) -> list[str]:
+    """The command that runs `main` of a module of `standalone`, which lies in `package`.
 
     As a module and not as a script, since a script is compiled anew each time. The folder
     comes last on the path, since what lies in it may have names of the standard library.
@@ -93,7 +103,7 @@ def stand_alone(module: str) -> list[str]:
         "import sys; sys.path.append(sys.argv[1]); "
         f"from standalone import {module}; {module}.main(sys.argv[2:])"
     )
-    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", start, str(Path(__file__).parent)]
+    return [*python, "-I", "-S", "-X", "utf8", "-c", start, str(package)]
 
 
 def run(
@@ -107,6 +117,7 @@ def run(
     on_line: Callable[[str], None] | None = None,
     append: bool = False,
     namespaces_of: int | None = None,
+    via: Sequence[str] = (),
     ladder: Sequence[tuple[str, float]] = LADDER,
 ) -> Finished:
     """Run a program to its end, its output streamed to `log`.
@@ -121,6 +132,8 @@ def run(
         on_line: Told the newest line, some five times a second.
         append: Add to the log instead of starting it anew.
         namespaces_of: Run in the namespaces of the process with this id.
+        via: What starts the supervisor somewhere else, such as in a container; it takes the
+            order by standard input and reports on standard error.
         ladder: Signals and graces by which the tree is ended.
 
     Raises:
@@ -128,7 +141,7 @@ def run(
         KeyboardInterrupt: the harness was interrupted; the tree has been ended.
     """
     command = Command(argv, cwd, env, time_limit_s)
-    program = _Program(command, log, log_limit_bytes, on_line, append, namespaces_of, ladder)
+    program = _Program(command, log, log_limit_bytes, on_line, append, namespaces_of, via, ladder)
     try:
         program.attend()
     except BaseException:
@@ -167,6 +180,7 @@ def start(
     on_line: Callable[[str], None] | None = None,
     append: bool = False,
     namespaces_of: int | None = None,
+    via: Sequence[str] = (),
     ladder: Sequence[tuple[str, float]] = LADDER,
 ) -> Running:
     """Start a program beside others; the arguments are those of `run`.
@@ -178,7 +192,7 @@ def start(
     """
     command = Command(argv, cwd, env, time_limit_s)
     return _Attended(
-        _Program(command, log, log_limit_bytes, on_line, append, namespaces_of, ladder)
+        _Program(command, log, log_limit_bytes, on_line, append, namespaces_of, via, ladder)
     )
 
 
@@ -196,8 +210,8 @@ def capture(
     Raises:
         SandboxError: no temporary file can be written, or no supervisor can be started.
     """
-    with tempfile.TemporaryDirectory(prefix="reb-") as folder:
-        log = Path(folder) / "output"
+    with own_folder("answer") as folder:
+        log = folder / "output"
         finished = run(
             argv,
             cwd=cwd,
@@ -208,6 +222,23 @@ def capture(
             namespaces_of=namespaces_of,
         )
         return finished, log.read_bytes()
+
+
+def _start(
+    argv: Sequence[str], stdin: int, stderr: int, pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        argv,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        bufsize=0,
+        pass_fds=pass_fds,
+        cwd="/",
+        # An engine's command line needs its own settings; the supervisor must have none.
+        env=STAND_ALONE_ENV if pass_fds else None,
+        start_new_session=True,  # Ctrl-C is for the harness, which then tells it
+    )
 
 
 class _Program:
@@ -221,9 +252,11 @@ class _Program:
         on_line: Callable[[str], None] | None,
         append: bool,
         namespaces_of: int | None,
+        via: Sequence[str],
         ladder: Sequence[tuple[str, float]],
     ) -> None:
         self.log = log
+        self._via = bool(via)
         self._watcher = LineWatcher(on_line) if on_line else None
         order = {
             "argv": [str(argument) for argument in command.argv],
@@ -235,6 +268,9 @@ class _Program:
         }
         self._oom_before = out_of_memory_kills()
         self._began = time.monotonic()
+        self._patience_s = sum(grace_s for _, grace_s in ladder) + MARGIN_S
+        self._deadline = self._began + command.time_limit_s + self._patience_s
+        self._overdue = False
         self._report_text = b""
         self._seconds = 0.0
         try:
@@ -244,16 +280,15 @@ class _Program:
         control_read, self._control = os.pipe()
         self._status, status_write = os.pipe()
         try:
-            self._supervisor = subprocess.Popen(
-                [*stand_alone("supervise"), str(control_read), str(status_write)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                bufsize=0,
-                pass_fds=(control_read, status_write),
-                cwd="/",
-                env=STAND_ALONE_ENV,
-                start_new_session=True,  # Ctrl-C is for the harness, which then tells it
+            self._supervisor = (
+                _start(via, control_read, status_write)
+                if via
+                else _start(
+                    [*stand_alone("supervise"), str(control_read), str(status_write)],
+                    subprocess.DEVNULL,
+                    subprocess.STDOUT,
+                    (control_read, status_write),
+                )
             )
         except OSError as error:
             self._logfile.close()
@@ -263,8 +298,13 @@ class _Program:
         finally:
             os.close(control_read)
             os.close(status_write)
+        # In a thread, since one that does not read would keep us here without a deadline.
+        self._giving = threading.Thread(target=self._give, args=(encode_order(order),), daemon=True)
+        self._giving.start()
+
+    def _give(self, order: bytes) -> None:
         with suppress(BrokenPipeError):  # it has died already; its report will be missing
-            _write_all(self._control, encode_order(order))
+            _write_all(self._control, order)
 
     def attend(self) -> None:
         """Stream the output and wait for the report. May be called again after an interrupt."""
@@ -275,8 +315,11 @@ class _Program:
             selector.register(output, selectors.EVENT_READ)
             selector.register(self._status, selectors.EVENT_READ)
             reported = False
-            while not reported:
-                for key, _ in selector.select():
+            while not reported and not self._overdue:
+                left_s = self._deadline - time.monotonic()
+                if left_s <= 0:
+                    self._give_up()
+                for key, _ in selector.select(max(0.0, min(left_s, _LOOK_S))):
                     if key.fd == output:
                         if not self._take(output):
                             selector.unregister(output)
@@ -288,6 +331,13 @@ class _Program:
         # Whoever could not be ended may hold the pipe open: take what is there, no more.
         while self._take(output):
             pass
+
+    def _give_up(self) -> None:
+        """Kill a supervisor that does not do what it is for, and whoever is below it."""
+        self._overdue = True
+        pid = self._supervisor.pid
+        end_all(lambda: descendants(pid), (("SIGKILL", _LOOK_S),))
+        self._supervisor.kill()
 
     def _take(self, output: int) -> bool:
         """Pass on what can be read now; False at the end or when there is nothing more."""
@@ -303,16 +353,29 @@ class _Program:
 
     def order_stop(self) -> None:
         """Have the supervisor end the tree. May be called at any time, from any thread."""
+        self._giving.join(_LOOK_S)
+        if self._giving.is_alive():  # it has not even read what it is to do
+            self._deadline = 0.0
+            return
+        self._deadline = min(self._deadline, time.monotonic() + self._patience_s)
         with suppress(OSError):  # it has ended already
             os.write(self._control, b"s")
 
     def close(self) -> None:
         """Let go of the supervisor; one that still runs then ends the tree by itself."""
+        self._giving.join(_LOOK_S)
+        if self._giving.is_alive():
+            self._give_up()
+            self._giving.join()
         os.close(self._control)
         os.close(self._status)
         if self._supervisor.stdout:
             self._supervisor.stdout.close()
-        self._supervisor.wait()
+        try:
+            self._supervisor.wait(self._patience_s)
+        except subprocess.TimeoutExpired:
+            self._give_up()
+            self._supervisor.wait()
         self._logfile.close()
         if self._watcher:
             self._watcher.finish()
@@ -325,13 +388,13 @@ class _Program:
             # Nothing of ours kills it, so the kernel or a hostile program did.
             signal_name = "SIGKILL"
         failed_by_kill = exit_code == 137 or (
-            signal_name == "SIGKILL" and not report.get("killed_by_us")
+            signal_name == "SIGKILL" and not report.get("killed_by_us") and not self._overdue
         )
         return Finished(
             exit_code=exit_code,
             signal=signal_name,
             seconds=report.get("seconds", self._seconds),
-            timed_out=report.get("timed_out", False),
+            timed_out=report.get("timed_out", False) or self._overdue,
             log=self.log,
             log_bytes=self._logfile.received_bytes,
             log_bytes_dropped=self._logfile.dropped_bytes,
@@ -342,6 +405,8 @@ class _Program:
             ),
             log_error=self._logfile.trouble,
             stopped=report.get("stopped", False),
+            overdue=self._overdue,
+            lost=None if report or not self._via else self._report_text.decode(errors="replace"),
         )
 
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import ConfigDict, Field
 
-from .attempt import RECORD_SCHEMA, Verdict, Want
+from .attempt import RECORD_SCHEMA, AssetUse, Verdict, Want
 from .stored import Stored
 from .task import StageName
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .task import Task
+    from .task import Breakage, Task
 
-Standing = Literal["proven", "unproven", "not_solvable"]
+Standing = Literal["proven", "unproven", "not_solvable", "not_distributed"]
 
 
 class BreakageProof(Stored):
@@ -45,6 +45,7 @@ class StageProof(Stored):
     verdict: Verdict
     reason: str = ""
     seconds: float = 0.0
+    assets: dict[str, AssetUse] = Field(default_factory=dict, description="What it read.")
 
 
 class TaskProof(Stored):
@@ -60,6 +61,11 @@ class TaskProof(Stored):
     reb_version: str
     system: str
     python_version: str
+    frameworks: dict[str, str] = Field(
+        default_factory=dict, description="By name, the versions that were judged."
+    )
+    gpus: tuple[str, ...] = Field((), description="Names of those that the host had.")
+    driver: str = Field("", description="Of the GPUs.")
     build_seconds: float
     size_bytes: int | None = None
     stages: tuple[StageProof, ...] = ()
@@ -101,7 +107,7 @@ def proof_digest(task: Task) -> str:
     proof = {
         "gold": gold.model_dump(mode="json") if gold else None,
         "breakages": {
-            name: breakage.model_dump(mode="json", exclude={"description"})
+            name: breakage.model_dump(mode="json", exclude=_not_digested(breakage))
             for name, breakage in task.breakages.items()
         },
     }
@@ -113,6 +119,11 @@ def proof_digest(task: Task) -> str:
             if (path := task.folder / name).is_file():
                 total.update(name.encode() + path.read_bytes())
     return total.hexdigest()
+
+
+def _not_digested(breakage: Breakage) -> set[str]:
+    """Keys without an effect; one that came later and is not used leaves older proofs as good."""
+    return {"description"} if breakage.append else {"description", "append"}
 
 
 def ledger_file(suite_folder: Path) -> Path:
@@ -130,6 +141,8 @@ def standing(task: Task, stage: StageName) -> Standing:
     """How far a stage of `task` is to be trusted, by the ledger beside it."""
     if task.stages[stage].not_solvable:
         return "not_solvable"
+    if task.stages[stage].not_distributed:
+        return "not_distributed"
     proof = load_ledger(task.folder.parent).proofs.get(task.name)
     if proof is None or not proof.holds_for(task):
         return "unproven"

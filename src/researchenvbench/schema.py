@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -39,11 +40,39 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         raise ValueError(f"not a regular expression: {error}: {shorten(pattern)}") from error
 
 
+def check_specifier(value: str) -> str:
+    """A version specifier of a data file, as it is.
+
+    Raises:
+        ValueError: it is none, in words for whoever wrote the file.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(value)
+    except InvalidSpecifier as error:
+        raise ValueError(
+            f"not a version specifier such as >=3.9,<3.13: {shorten(value)}"
+        ) from error
+    return value
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """`; did you mean …?` where a known word is near, else nothing."""
     # Nobody mistypes a word at that length, and the comparison takes its square.
     close = difflib.get_close_matches(word[:100], list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def suggest_path(path: Path) -> str:
+    """Of a path that is not there: which part of it is absent, and what was probably meant."""
+    absent = path.absolute()
+    while not absent.parent.is_dir() and absent.parent != absent:
+        absent = absent.parent
+    beside: list[str] = []
+    with suppress(OSError):  # a folder that may not be listed suggests nothing
+        beside = [entry.name for entry in absent.parent.iterdir()]
+    return f"{absent} is not there{suggest(absent.name, beside)}"
 
 
 def shorten(value: Any, limit: int = 60) -> str:

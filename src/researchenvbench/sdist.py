@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from .errors import SourceError
+from .tarballs import extract_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,7 +152,7 @@ def unpack(archive: Path, tree: Path) -> None:
         else:
             with tarfile.open(archive) as opened:
                 _check_size(sum(member.size for member in opened), archive)
-                opened.extractall(unpacked, filter="data")  # that filter is the check
+                extract_data(opened, unpacked)
     except (
         tarfile.TarError,
         zipfile.BadZipFile,

@@ -3,7 +3,7 @@
 A `Snapshot` is a folder that nobody works in, with the list of its tracked files and their
 digests. Builds get a copy; verification compares the copy that the agent left with the
 list. Nothing of the source is executed here: git runs without the repository's hooks,
-filters or prompts, and a source distribution (`sdist`) is only unpacked.
+filters or prompts (`gitcommand`), and a source distribution (`sdist`) is only unpacked.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import json
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from .errors import HostError, SourceError
+from .errors import HostError, SourceError, SourceNotAvailableError
+from .gitcommand import address, fetch_commit, git, make_git
+from .mirrors import Mirror
+from .places import default_cache, source_mirror
 from .sdist import download, unpack
 from .stored import write_atomically
 from .task import FolderSource, GitSource, SdistSource
@@ -33,9 +35,8 @@ if TYPE_CHECKING:
 
 #: Folders that are environments, caches or version control, never part of a source.
 NOT_SOURCE = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox"})
-_FETCH_LIMIT_S = 1800
-#: For what only asks: a pipe in place of a file of .git would be waited for without end.
-_ASK_LIMIT_S = 20
+
+_ADVICE = "check the address, the network, and that the commit still exists"
 
 
 @dataclass(frozen=True)
@@ -57,23 +58,18 @@ class Snapshot:
     date: datetime | None = None  #: of the commit, or of the upload of the archive
 
 
-def default_cache() -> Path:
-    """Where sources and downloads are kept between runs (`REB_CACHE`, else XDG's)."""
-    if chosen := os.environ.get("REB_CACHE"):
-        return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base).absolute() / "researchenvbench"
-
-
 def fetch_source(
     task: Task, *, installs: Mapping[str, str] | None = None, cache: Path | None = None
 ) -> Snapshot:
     """The pristine source of a task, from the cache or from where it is published.
 
+    A commit is looked for in the cache, in the mirror that the user names
+    (`REB_SOURCE_MIRROR`), at the source's own address, then at the others that it lists.
     `installs` are the host's package settings as pip variables (`PIP_INDEX_URL`,
     `PIP_EXTRA_INDEX_URL`, `PIP_FIND_LINKS`).
 
     Raises:
+        SourceNotAvailableError: the task says that its commit cannot be had any more.
         SourceError: it cannot be had, or is not what its commit or hash promises.
         HostError: git is not installed, or the cache cannot be written.
     """
@@ -98,10 +94,63 @@ def fetch_source(
                 _write_manifest(staging, facts)
             return _read_manifest(place)
     except OSError as error:
-        raise HostError(
-            f"the source of {task.name} cannot be kept in {root}: {error.strerror or error}",
-            advice="set REB_CACHE to a folder that can be written and has room",
-        ) from error
+        raise _cannot_keep(task, root, error) from error
+
+
+def objects_of(
+    task: Task, *, copies: Mapping[str, Path] | None = None, cache: Path | None = None
+) -> Path:
+    """A git directory that holds the commit of a task, without a checkout of it.
+
+    That is one of the `copies`, repositories of this host by the commits that they hold; or
+    in the mirror that the user names; or what the cache has. Where none holds the commit, a
+    bare repository in the cache is made of it.
+
+    Raises:
+        SourceNotAvailableError: the task says that its commit cannot be had any more.
+        SourceError: it cannot be had, or the source is no commit.
+        HostError: git is not installed, or the cache cannot be written.
+    """
+    source = task.source
+    if not isinstance(source, GitSource):
+        raise SourceError("its source is not a commit of a git repository")
+    if copies and source.commit in copies:
+        return copies[source.commit]
+    root = cache or default_cache()
+    own = Mirror(root / "commits")
+    named = source_mirror()
+    tried = []
+    for mirror in (Mirror(named) if named else None, own):
+        if mirror is None:
+            continue
+        try:
+            return mirror.find(source.commit)
+        except SourceError as error:
+            tried.append(f"the mirror {mirror.folder}: {error.args[0]}")
+    if _kept(place := root / "sources" / source.commit) is not None:
+        return place / "tree" / ".git"
+    if source.unavailable:
+        raise _not_available(source, tried[:-1])
+    try:
+        return own.take(source, task.folder).folder
+    except SourceError as error:
+        raise SourceError("; ".join([*tried[:-1], str(error.args[0])]), advice=_ADVICE) from error
+    except OSError as error:
+        raise _cannot_keep(task, own.folder, error) from error
+
+
+def _not_available(source: GitSource, tried: Sequence[str]) -> SourceNotAvailableError:
+    return SourceNotAvailableError(
+        "; ".join([f"source not available: {source.unavailable}", *tried]),
+        advice="a folder of mirrors that has the commit can be named by --source-mirror",
+    )
+
+
+def _cannot_keep(task: Task, root: Path, error: OSError) -> HostError:
+    return HostError(
+        f"the source of {task.name} cannot be kept in {root}: {error.strerror or error}",
+        advice="set REB_CACHE to a folder that can be written and has room",
+    )
 
 
 def source_is(task: Task, digest: str) -> bool:
@@ -127,102 +176,54 @@ def digest_file(path: Path) -> str:
 # --- git -------------------------------------------------------------------------------
 
 
-def git(*arguments: str, folder: Path, stdin: bytes = b"") -> bytes:
-    """Ask git about `folder`, with nothing that the repository could make it execute.
-
-    Nothing is written there and nothing is fetched. Commands that read the content of work
-    files (`diff`, `status`) do not belong here: git passes that content through whatever
-    filter the repository names.
-
-    Raises:
-        SourceError: git said no, or not in time; its last lines are the reason.
-        HostError: git is not installed.
-    """
-    asks = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
-    return _run_git(arguments, folder, _ASK_LIMIT_S, asks, stdin)
-
-
-def _make_git(*arguments: str, folder: Path) -> bytes:
-    """Run git in a tree of our own, where it may fetch, write and take its time."""
-    return _run_git(arguments, folder, _FETCH_LIMIT_S, {}, b"")
-
-
-def _run_git(
-    arguments: Sequence[str],
-    folder: Path,
-    time_limit_s: float,
-    variables: Mapping[str, str],
-    stdin: bytes,
-) -> bytes:
-    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]
-    command += ["-c", "protocol.ext.allow=never", "-c", "core.attributesFile=/dev/null"]
-    # Whatever the user prefers, files are to be as the commit has them.
-    command += ["-c", "core.autocrlf=false", "-c", "core.symlinks=true"]
-    command += ["-c", "advice.detachedHead=false", "-c", "safe.directory=*", *arguments]
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
-    environment.update(variables)
-    for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
-        environment.pop(variable, None)
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            input=stdin,
-            capture_output=True,
-            timeout=time_limit_s,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise HostError("git is not installed", advice="apt-get install git") from error
-    except subprocess.TimeoutExpired as error:
-        raise SourceError(
-            f"git {_name(arguments)} did not end within {time_limit_s:.0f} s"
-        ) from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise SourceError(f"git {_name(arguments)}: {' '.join(said[-3:]) or done.returncode}")
-    return done.stdout
-
-
-def _name(arguments: Sequence[str]) -> str:
-    """git's command among the arguments that may set options before it."""
-    return arguments[2] if arguments[0] == "-c" else arguments[0]
-
-
 def _from_git(source: GitSource, task_folder: Path, staging: Path) -> dict[str, str]:
-    url, local = source.url, False
-    if "://" not in url and not url.startswith("git@"):
-        local = True
-        url = str((task_folder / url).resolve())
-        if not Path(url).is_dir():
-            raise SourceError(f"there is no folder {url}", advice="correct source.url in the task")
     tree = staging / "tree"
-    tree.mkdir()
-    _make_git("init", "--quiet", folder=tree)
-    try:
-        _make_git("fetch", "--quiet", "--depth=1", "--", url, source.commit, folder=tree)
-    except SourceError:
-        # Not every server hands out a commit that no branch points at.
-        try:
-            _make_git("fetch", "--quiet", "--", url, "+refs/*:refs/reb/*", folder=tree)
-            git("cat-file", "-e", f"{source.commit}^{{commit}}", folder=tree)
-        except SourceError as error:
-            raise SourceError(
-                f"commit {source.commit} cannot be had from {source.url}: {error}",
-                advice="check the address, the network, and that the commit still exists",
-            ) from error
-    _make_git("checkout", "--quiet", "--detach", source.commit, folder=tree)
+    _fetch_from_somewhere(source, task_folder, tree)
+    make_git("checkout", "--quiet", "--detach", source.commit, folder=tree)
     if source.submodules:
+        url, local = address(source.url, task_folder)
         update = ["submodule", "update", "--quiet", "--init", "--recursive", "--depth=1"]
         # Addresses such as ../lib are relative to the remote named origin.
-        _make_git("remote", "add", "--", "origin", url, folder=tree)
+        make_git("remote", "add", "--", "origin", url, folder=tree)
         # A repository of this host may name others of this host, one from elsewhere may not.
         allow = f"protocol.file.allow={'always' if local else 'user'}"
-        _make_git("-c", allow, *update, folder=tree)
-        _make_git("remote", "remove", "origin", folder=tree)
+        make_git("-c", allow, *update, folder=tree)
+        make_git("remote", "remove", "origin", folder=tree)
     date = _date_of(source.commit, tree)
     return {"commit": source.commit, "date": date}
+
+
+def _fetch_from_somewhere(source: GitSource, task_folder: Path, tree: Path) -> None:
+    """Fetch the commit into a new repository `tree`: from the mirror, else an address."""
+    tried, advice = [], _ADVICE
+    if (folder := source_mirror()) is not None:
+        try:
+            copy = Mirror(folder).find(source.commit)
+            _fetch_anew(str(copy), source.commit, tree)
+        except SourceError as error:
+            tried.append(f"the mirror {folder}: {error.args[0]}")
+        else:
+            return
+    if source.unavailable:
+        raise _not_available(source, tried)
+    for url in (source.url, *source.also_at):
+        try:
+            _fetch_anew(address(url, task_folder)[0], source.commit, tree)
+        except SourceError as error:
+            tried.append(f"{url}: {error.args[0]}")
+            advice = error.advice or advice
+        else:
+            return
+    raise SourceError(
+        f"commit {source.commit} cannot be had from {'; nor from '.join(tried)}", advice=advice
+    )
+
+
+def _fetch_anew(url: str, commit: str, tree: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)  # what an earlier address left
+    tree.mkdir()
+    make_git("init", "--quiet", folder=tree)
+    fetch_commit(url, commit, tree)
 
 
 def _date_of(commit: str, tree: Path) -> str:

@@ -10,17 +10,20 @@ nothing and fetches nothing.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
+from datetime import date  # noqa: TC003  # pydantic needs it at run time
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from .asset import Asset, scripts
 from .errors import TaskError
 from .evidence import Evidence, ExitEvidence, FileEvidence, HttpEvidence, OutputEvidence
-from .schema import Model, compile_pattern, shorten, suggest
+from .schema import Model, check_specifier, compile_pattern, shorten, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +39,15 @@ Parallelism = Literal["ddp", "fsdp", "tensor", "pipeline", "device_map", "replic
 PLACEHOLDERS = ("python", "prefix", "repo", "work", "out", "nproc", "port", "task")
 #: Those that the steps of a recipe may hold.
 RECIPE_PLACEHOLDERS = ("uv", "python", "prefix", "repo", "work", "task")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_-]+)?)\}")
+
+
+#: What of a task changes no verdict.
+_NOT_JUDGED = (
+    *("gold", "breakages", "notes", "title", "homepage", "licence", "demo", "slow"),
+    *("also_uses", "native_extensions", "auxiliary_tools", "provenance"),
+)
 
 
 class StageName(StrEnum):
@@ -55,8 +66,24 @@ class GitSource(Model):
 
     kind: Literal["git"]
     url: str = Field(description="A URL that git can clone, or a folder on this host.")
-    commit: str = Field(pattern=r"^[0-9a-f]{40}$", description="The full commit id.")
+    commit: str = Field(description="The full commit id: 40 hexadecimal digits.")
     submodules: bool = Field(False, description="Check out the commit's submodules too.")
+    also_at: tuple[str, ...] = Field(
+        (), description="Other addresses that hold the same commit: a new name, a fork."
+    )
+    unavailable: str | None = Field(
+        None, description="Why the commit cannot be had any more; a mirror is still asked."
+    )
+
+    @field_validator("commit")
+    @classmethod
+    def _full(cls, value: str) -> str:
+        if not _COMMIT.fullmatch(value):
+            raise ValueError(
+                f"not a full commit id of 40 hexadecimal digits: {shorten(value)}; a branch or a "
+                "tag can move, and names no fixed source"
+            )
+        return value
 
 
 class SdistSource(Model):
@@ -181,14 +208,6 @@ class Stage(Model):
         return texts
 
 
-class Asset(Model):
-    """Data that a stage needs and that the environment is not asked to provide."""
-
-    kind: Literal["file"]
-    path: str = Field(description="A file in the task's folder.")
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-
-
 # --- how the task itself is proven -----------------------------------------------------
 
 
@@ -214,7 +233,7 @@ class Recipe(Model):
     @field_validator("python")
     @classmethod
     def _specifier(cls, value: str) -> str:
-        return _check_specifier(value)
+        return check_specifier(value)
 
     @model_validator(mode="after")
     def _placeholders(self) -> Recipe:
@@ -243,13 +262,24 @@ class Breakage(Model):
     uninstall: tuple[str, ...] = Field((), description="Distributions to remove.")
     remove: tuple[str, ...] = Field((), description="Globs below site-packages to delete.")
     stub: tuple[str, ...] = Field((), description="Import names replaced by an empty package.")
+    append: dict[str, str] = Field(
+        default_factory=dict,
+        description="By module file below site-packages, Python code that is added at its end.",
+    )
     install: tuple[str, ...] = Field((), description="Requirements to install over it.")
     no_deps: bool = Field(False, description="Install them without what they need.")
 
     @model_validator(mode="after")
     def _does_something(self) -> Breakage:
-        if not (self.uninstall or self.remove or self.stub or self.install):
-            raise ValueError("does nothing: give uninstall, remove, stub or install")
+        if not (self.uninstall or self.remove or self.stub or self.append or self.install):
+            raise ValueError("does nothing: give uninstall, remove, stub, append or install")
+        for file, code in self.append.items():
+            if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
+                raise ValueError(f"append: {file}: is not below site-packages")
+            try:
+                ast.parse(code)
+            except (SyntaxError, ValueError) as error:
+                raise ValueError(f"append: the code for {file}: {error}") from error
         if self.expect == "failed" and self.because is None:
             raise ValueError("needs `because`: a pattern for the reason that the failure must show")
         if self.because is not None:
@@ -266,6 +296,46 @@ class C0Scope(Model):
     roots: tuple[str, ...] = Field(
         (), description="Files or folders; default: the import closure of the stages' scripts."
     )
+    total_paper: int | None = Field(
+        None, ge=0, description="Imported modules that the paper's release fixes for the commit."
+    )
+
+
+class Applicability(Model):
+    """The stages that count for the repository, whether or not they are written here yet.
+
+    Without this table a stage that the task does not have does not apply. With it, one that
+    applies and is not written keeps its place in the denominator, inconclusive (task).
+    """
+
+    cpu: bool
+    single_gpu: bool
+    multi_gpu: bool
+    why_not: dict[StageName, str] = Field(
+        default_factory=dict, description="By stage, why it does not apply."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Applicability:
+        for name in self.why_not:
+            if self.applies(name):
+                raise ValueError(f"why_not.{name}: the stage applies; leave this out")
+        return self
+
+    def applies(self, name: StageName) -> bool:
+        """Whether the stage counts."""
+        return bool(getattr(self, name))
+
+
+class Provenance(Model):
+    """Where the task comes from. What is not known is left out, never filled in from today."""
+
+    paper: str = Field("", description="The publication that chose the repository.")
+    facts: str = Field("", description="Where the facts of this file come from.")
+    selected_on: date | None = Field(None, description="Day of the selection, as YYYY-MM-DD text.")
+    stars_at_selection: int | None = Field(
+        None, ge=0, description="Stars of the repository on that day."
+    )
 
 
 class Task(Model):
@@ -280,6 +350,20 @@ class Task(Model):
     source: Source
     python: str = Field("", description="Version specifier that the repository states.")
     frameworks: tuple[Framework, ...] = ()
+    also_uses: tuple[str, ...] = Field(
+        (), description="Other frameworks that matter for the environment; C2 asks none of them."
+    )
+    native_extensions: dict[str, str] = Field(
+        default_factory=dict,
+        description="Compiled modules that the code uses, with what each is for.",
+    )
+    auxiliary_tools: tuple[str, ...] = Field(
+        (), description="Other packages and programs that the stages need."
+    )
+    applicable: Applicability | None = Field(
+        None, description="Stages that count; default: those that the task has."
+    )
+    provenance: Provenance = Provenance()
     generated: tuple[str, ...] = Field(
         (), description="Globs of tracked files that the repository's own installer rewrites."
     )
@@ -297,12 +381,24 @@ class Task(Model):
     @field_validator("python")
     @classmethod
     def _specifier(cls, value: str) -> str:
-        return _check_specifier(value)
+        return check_specifier(value)
+
+    @field_validator("assets")
+    @classmethod
+    def _placeholders_can_name_them(cls, value: dict[str, Asset]) -> dict[str, Asset]:
+        for name in value:
+            if not _PLACEHOLDER.fullmatch(f"{{assets.{name}}}"):
+                raise ValueError(
+                    f"{shorten(name)!r} is no name for an asset: letters, digits, - and _ only"
+                )
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Task:
         for name, stage in self.stages.items():
             at = f"stages.{name}"
+            if self.applicable is not None and not self.applicable.applies(name):
+                raise ValueError(f"{at}: applicable.{name} says that it does not apply")
             for asset in stage.assets:
                 if asset not in self.assets:
                     raise ValueError(
@@ -330,19 +426,39 @@ class Task(Model):
         gpus = self.stages[name].gpus
         return default if gpus is None else gpus
 
+    def is_unwritten(self, name: StageName) -> bool:
+        """Whether the stage counts for the repository, and the task does not have it yet."""
+        written = name in self.stages
+        return not written and self.applicable is not None and self.applicable.applies(name)
+
+    def why_not_applicable(self, name: StageName) -> str:
+        """Why a stage that the task does not have, and that is not unwritten, does not apply."""
+        why = self.applicable.why_not.get(name) if self.applicable is not None else None
+        return why or f"the task has no {name} stage"
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why the source cannot be had any more, where the task says so."""
+        return self.source.unavailable if isinstance(self.source, GitSource) else None
+
     @property
     def digest(self) -> str:
         """Digest of everything in the task that can change a verdict.
 
         The gold recipe, the breakages and the prose are left out: they say how far the
-        task is to be trusted, and an attempt made before they changed stays valid.
+        task is to be trusted, and an attempt made before they changed stays valid. So are the
+        addresses beside the source's own, since its commit fixes what it is. What only some
+        tasks say is in it where they say it, so that a new key changes no other task.
         """
-        judged = self.model_dump_json(
-            by_alias=True,
-            exclude={"gold", "breakages", "notes", "title", "homepage", "licence", "demo", "slow"},
-        )
+        left_out: dict[str, Any] = dict.fromkeys(_NOT_JUDGED, True)
+        left_out["c0"] = {"total_paper"}
+        left_out["source"] = {"also_at"} | (set() if self.unavailable else {"unavailable"})
+        left_out["applicable"] = True if self.applicable is None else {"why_not"}
+        if self.assets:
+            left_out["assets"] = {name: asset.not_judged for name, asset in self.assets.items()}
+        judged = self.model_dump_json(by_alias=True, exclude=left_out)
         total = hashlib.sha256(judged.encode())
-        for path in self.driver_files():
+        for path in [*self.driver_files(), *scripts(self.assets, self.folder).values()]:
             total.update(path.name.encode() + path.read_bytes())
         return total.hexdigest()
 
@@ -357,12 +473,27 @@ class Task(Model):
         return [path for name in sorted(names) if (path := self.folder / name).is_file()]
 
 
+class SuiteFacts(Model):
+    """What `suite.toml` beside the tasks says of them all; a suite needs none."""
+
+    schema_version: Literal[1] = Field(1, alias="schema")
+    title: str = ""
+    homepage: str = ""
+    c0_total: int | None = Field(
+        None, ge=0, description="Sum of the published totals of imports, over all tasks."
+    )
+    c0_total_available: int | None = Field(
+        None, ge=0, description="The same over the tasks whose source can be had."
+    )
+
+
 class Suite(Model):
     """A folder of tasks."""
 
     name: str
     folder: Path
     tasks: tuple[Task, ...]
+    facts: SuiteFacts = SuiteFacts()
 
     def task(self, name: str) -> Task:
         """The task of that name.
@@ -389,15 +520,3 @@ def _check_placeholders(key: str, text: str, known: Iterable[str]) -> None:
     for used in _PLACEHOLDER.findall(text):
         if used not in known:
             raise ValueError(f"{key}: unknown placeholder {{{used}}}{suggest(used, known)}")
-
-
-def _check_specifier(value: str) -> str:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        SpecifierSet(value)
-    except InvalidSpecifier as error:
-        raise ValueError(
-            f"not a version specifier such as >=3.9,<3.13: {shorten(value)}"
-        ) from error
-    return value

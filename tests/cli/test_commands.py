@@ -12,8 +12,10 @@ from researchenvbench.taskfile import load_task
 
 COMMAND_LINES = [
     *([name] for name in COMMANDS),
-    *(["tasks", name] for name in ("list", "show", "check", "prove", "new")),
-    *(["env", name] for name in ("list", "shell")),
+    *(["tasks", name] for name in ("list", "show", "check", "totals", "prove", "new")),
+    ["sources", "mirror"],
+    *(["env", name] for name in ("list", "shell", "prune", "export", "import")),
+    *(["image", name] for name in ("build", "list")),
 ]
 
 

@@ -93,7 +93,8 @@ def hostile(folder):
                                                   seen=HOSTILE),)),
         Level.C2: result(Level.C2, Verdict.INCONCLUSIVE, owner=Owner.HOST, reason=HOSTILE),
     }  # fmt: skip
-    finding = Finding(kind="x", what=HOSTILE, where=HOSTILE, why=HOSTILE, disqualifies=True)
+    finding = Finding(kind="start-up-hook", what=HOSTILE, where=HOSTILE, why=HOSTILE,
+                      disqualifies=True)  # fmt: skip
     claim = ClaimResult(claim=HOSTILE, kind="path", value=HOSTILE, found=[HOSTILE],
                         outcome="false", direction="over", why=HOSTILE)  # fmt: skip
     found = record(

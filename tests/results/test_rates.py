@@ -1,15 +1,32 @@
 """Rates: what is in a denominator, what passes nothing, and that missing data is no pass."""
 
+import json
+
 from result_samples import FAILED_CPU, c0_details, record, result, results
 
-from researchenvbench.attempt import AttemptStatus, Audit, Level, Owner, Sizes, Verdict
+from researchenvbench.attempt import (
+    AssetUse,
+    AttemptStatus,
+    Audit,
+    Level,
+    Owner,
+    Record,
+    Sizes,
+    Verdict,
+)
 from researchenvbench.results.entries import Entry, entry_of
+from researchenvbench.results.figures import figures
 from researchenvbench.results.rates import Rate, summarise
 
 
 def summary(*records):
     (found,) = summarise([entry_of(r) for r in records])
     return found
+
+
+def ready(found):
+    (only,) = found.research_ready
+    return only.rate
 
 
 def rate(found, level):
@@ -24,7 +41,7 @@ def test_one_of_each_kind(entries):
     assert rate(found, Level.C1).rate == Rate(passed=1, applicable=4, inconclusive=1)
     assert rate(found, Level.C2).rate == Rate(passed=0, applicable=2, inconclusive=1)
     assert rate(found, Level.C3).rate == Rate(passed=0, applicable=4, inconclusive=3)
-    assert found.research_ready == Rate(passed=0, applicable=4, inconclusive=1)
+    assert ready(found) == Rate(passed=0, applicable=4, inconclusive=1)
     assert found.claims.over_by_kind == {"capability": 1}
     assert found.build_s.known == 3
 
@@ -36,7 +53,7 @@ def test_disqualified_attempts_stay_in_the_denominator_and_pass_nothing():
         record("b", results=good, status=AttemptStatus.DISQUALIFIED),
     )
     assert rate(found, Level.C1).rate == Rate(passed=1, applicable=2)
-    assert found.research_ready == Rate(passed=1, applicable=2)
+    assert ready(found) == Rate(passed=1, applicable=2)
     assert found.imports.attempts == 1
 
 
@@ -52,7 +69,7 @@ def test_attempts_without_a_report_count_with_what_was_found():
         record("a", status=AttemptStatus.NO_REPORT, audit=Audit(), results=results(C5=failed))
     )
     assert rate(found, Level.C5).rate == Rate(passed=0, applicable=1)
-    assert found.research_ready.passed == 0
+    assert ready(found).passed == 0
     assert (found.claims.no_report, found.claims.reports) == (1, 0)
     assert found.claims.precision is None
 
@@ -89,8 +106,6 @@ def test_rates_without_the_unproven():
     found = summary(record("a"), record("b", results=results(C1=unproven)))
     assert rate(found, Level.C1).rate == Rate(passed=2, applicable=2)
     assert rate(found, Level.C1).without_unproven == Rate(passed=1, applicable=1)
-    assert found.has_unproven
-    assert not summary(record("a")).has_unproven
 
 
 def test_a_stage_that_is_not_distributed_keeps_its_place():
@@ -106,10 +121,10 @@ def test_research_ready_needs_every_applicable_level():
         C3=result(Level.C3, Verdict.NOT_APPLICABLE),
         C4=result(Level.C4, Verdict.NOT_APPLICABLE),
     )
-    assert summary(record("a", results=there)).research_ready == Rate(passed=1, applicable=1)
-    assert summary(record("a")).research_ready == Rate(applicable=1, inconclusive=1)
+    assert ready(summary(record("a", results=there))) == Rate(passed=1, applicable=1)
+    assert ready(summary(record("a"))) == Rate(applicable=1, inconclusive=1)
     failed = results(C1=FAILED_CPU)
-    assert summary(record("a", results=failed)).research_ready == Rate(applicable=1)
+    assert ready(summary(record("a", results=failed))) == Rate(applicable=1)
 
 
 def test_what_is_not_known_is_left_out_of_costs():
@@ -134,3 +149,58 @@ def test_suites_and_agents_are_apart():
 
 def test_no_attempt_gives_no_rate():
     assert summarise([]) == []
+
+
+def with_assets(*origins, **more):
+    """A good C1 whose stage reads assets of those origins."""
+    uses = {f"a{n}": AssetUse(origin=o, digest=f"{n}" * 64) for n, o in enumerate(origins)}
+    fields = {"proven": "proven", "assets": uses} | more
+    return results(C1=result(Level.C1, **fields), C2=None, C3=None, C4=None)
+
+
+def levels(found, level):
+    return [(x.assets, str(x.rate)) for x in found.levels if x.level is level]
+
+
+def test_stages_with_stand_ins_are_never_added_to_others():
+    failed = {"verdict": Verdict.FAILED, "owner": Owner.AGENT}
+    found = summary(
+        record("a", results=with_assets("real")),
+        record("b", results=with_assets("stand-in", "real")),
+        record("c", results=with_assets("stand-in", **failed)),
+        record("d", results=with_assets()),
+        record("e", results=with_assets("made")),
+    )
+    assert levels(found, Level.C1) == [("no stand-ins", "3/3"), ("stand-ins", "1/2")]
+    assert levels(found, Level.C0) == [("", "5/5")], "no level but a stage's reads assets"
+    assert [(x.assets, str(x.rate)) for x in found.research_ready] == [
+        ("no stand-ins", "3/3"),
+        ("stand-ins", "1/2"),
+    ]
+    names = [figure.name for figure in figures(found)]
+    assert names[:3] == ["C0 imports", "C1 CPU run, no stand-ins", "C1 CPU run, stand-ins"]
+
+
+def test_where_one_kind_occurs_the_rate_says_which():
+    only = {
+        ("stand-in",): ("stand-ins", "C1 CPU run, stand-ins", ""),
+        ("real",): ("originals", "C1 CPU run", "with originals"),
+        ("made",): ("", "C1 CPU run", ""),
+        (): ("", "C1 CPU run", ""),
+    }
+    for origins, (kind, name, beside) in only.items():
+        not_there = result(Level.C1, Verdict.NOT_APPLICABLE)
+        found = summary(
+            record("a", results=with_assets(*origins)),
+            record("b", results=results(C1=not_there, C2=None, C3=None, C4=None)),
+        )
+        assert levels(found, Level.C1) == [(kind, "1/1")]
+        assert (figures(found)[1].name, figures(found)[1].beside) == (name, beside)
+
+
+def test_a_record_of_before_there_were_assets_reads_as_it_did(tmp_path):
+    old = record("a").model_dump(mode="json", by_alias=True)
+    for of_level in old["results"].values():
+        del of_level["assets"]
+    (tmp_path / "record.json").write_text(json.dumps(old))
+    assert Record.load(tmp_path / "record.json") == record("a")

@@ -7,7 +7,7 @@ from result_samples import FAILED_CPU, c0_details, record, result, results
 from rich.cells import cell_len
 from rich.console import Console
 
-from researchenvbench.attempt import Level, Verdict
+from researchenvbench.attempt import AttemptStatus, Finding, Level, Verdict
 from researchenvbench.results.entries import Entry, entry_of
 from researchenvbench.results.table import Run, comparison_view, run_view
 from researchenvbench.results.verdicts import verdict_lines
@@ -100,11 +100,23 @@ def test_the_verdicts_of_one_environment():
     lines = shown(verdict_lines(record(results=changed)), 120).splitlines()
     assert " ".join(" ".join(lines[:2]).split()) == (
         "C0 imports passed 212 of 214 third-party imports resolve; "
-        "required missing: apex; optional missing: wandb"
+        "missing, imported without a fall-back: apex; missing, imported with a fall-back: wandb"
     )
     assert lines[2].split()[:5] == ["C1", "CPU", "run", "failed", "(agent)"]
     assert lines[3].strip() == "what to do: install what provides torch_ema"
     assert lines[4].strip() == "log: logs/cpu.log"
+
+
+def test_what_is_ready_is_said_and_what_nobody_has_proven():
+    good = {
+        level: result(level, proven="proven" if level in (Level.C1, Level.C3, Level.C4) else None)
+        for level in Level
+    }
+    words = "research-ready: every level that applies passed"
+    assert shown(verdict_lines(record(results=good))).splitlines()[-1].strip() == words
+    good[Level.C1] = result(Level.C1, proven="unproven")
+    last = shown(verdict_lines(record(results=good))).splitlines()[-1].strip()
+    assert last == "every level that applies passed; not proven: the stage of C1"
 
 
 def test_findings_and_packages_of_one_environment(entries):
@@ -128,3 +140,24 @@ def test_a_level_that_was_not_measured_is_no_pass():
     row = next(line for line in text.splitlines() if line.startswith("alpha"))
     assert row.split()[:7] == ["alpha", "-", "-", "pass", "-", "-", "-"]
     assert Verdict.PASSED not in row
+
+
+def many_files(number):
+    return tuple(
+        Finding(kind="tracked-file-changed", what="removed", where=f"{place}.py", disqualifies=True)
+        for place in range(number)
+    )
+
+
+def test_of_many_files_the_first_are_shown():
+    other = Finding(kind="commit-moved", what="the commit is another", disqualifies=True)
+    judged = record("alpha", status=AttemptStatus.DISQUALIFIED, findings=(*many_files(45), other))
+    for text in (
+        shown(verdict_lines(judged)),
+        shown(run_view([entry_of(judged)], suite="sample", agent="builtin")),
+    ):
+        assert text.count("removed in") == 3
+        assert "and 42 more files" in text
+        assert "the commit is another" in text
+    few = record("alpha", status=AttemptStatus.DISQUALIFIED, findings=many_files(3))
+    assert " more " not in shown(verdict_lines(few))

@@ -32,7 +32,7 @@ class Reb:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
             check=False,
         )
 

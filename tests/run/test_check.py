@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from researchenvbench.evidence import OutputEvidence
+from researchenvbench.run.check_options import unknown_options
+from researchenvbench.source import snapshot_in_place
+from researchenvbench.task import Stage
+
 from .conftest import SUITE
 
 
@@ -27,9 +32,12 @@ def check(reb, suite):
 def test_a_good_suite_is_good(reb):
     done = reb("tasks", "check", SUITE)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "adder: good\nserver: good\n"
+    assert done.stdout.startswith(
+        "adder: good; options not read: cpu\nserver: good\n2 tasks checked"
+    )
 
 
+EVIDENCE = "stages.cpu.evidence.1.pattern"
 COMMAND = 'command = ["{python}", "{repo}/train.py", "--steps", "3"]'
 BLOCK = 'readme_block = { file = "README.md", number = 3, language = "bash" }'
 
@@ -67,11 +75,102 @@ BLOCK = 'readme_block = { file = "README.md", number = 3, language = "bash" }'
             "{repo}/\\u0000",
             "stages.cpu.command.1: \0 is not in the repository",
         ),
+        (
+            "{work}/result.json",
+            "{out}/result.json",
+            f"{EVIDENCE}: nothing tells the command of {{out}}, so it puts nothing there",
+        ),
+        (
+            "{work}/result.json",
+            "result.json",
+            f"{EVIDENCE}: result.json is relative; begin it with {{work}}/ or {{out}}/",
+        ),
+        (
+            "{repo}/train.py",
+            "{task}/driver.py",
+            "stages.cpu.command.1: driver.py is not a file in the task's folder",
+        ),
     ],
-    ids=["script", "unlike any", "number of block", "file of block", "root", "no name"],
+    ids=[
+        *("script", "unlike any", "number of block", "file of block", "root", "no name"),
+        *("folder that is not told", "relative", "no driver"),
+    ],
 )
 def test_a_fault_is_one_line(check, old, new, said):
     assert check(old, new) == (1, [said])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import adder\n", []),
+        ("from researchenvbench import task\n", ["researchenvbench is the harness's own package"]),
+        (
+            "import torch\ntorch.distributed.init_process_group('gloo')\n",
+            ["makes a process group, the repository does not"],
+        ),
+        ("def (\n", ["cannot be read as Python: invalid syntax"]),
+    ],
+    ids=["good", "ours", "group", "no Python"],
+)
+def test_drivers_call_only_what_the_repository_offers(check, suite, code, said):
+    (suite / "adder" / "driver.py").write_text(code)
+    found = check("{repo}/train.py", "{task}/driver.py")[1]
+    begin = "stages.cpu.command.1: driver.py"
+    assert len(found) == len(said)
+    assert all(
+        line.startswith((f"{begin}: {word}", f"{begin} {word}"))
+        for line, word in zip(found, said, strict=True)
+    )
+
+
+def test_a_driver_may_make_a_process_group_as_the_repository_does(check, suite):
+    code = "import torch\ntorch.distributed.init_process_group('gloo')\n"
+    (suite / "adder" / "driver.py").write_text(code)
+    (suite / "adder" / "repository" / "parallel.py").write_text(code)
+    assert check("{repo}/train.py", "{task}/driver.py") == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("parser", "options", "wrong", "read"),
+    [
+        ("p.add_argument('--rate', '-r')", ["--rate=1"], [], True),
+        ("p.add_argument('--learning-rate')", ["--learn", "1"], [], True),
+        ("p.add_argument('--rate', action=B)", ["--no-rate"], [], True),
+        ("@click.option('--fast/--slow')", ["--slow"], [], True),
+        ("p.add_argument('--rate')", ["--help", "--depth"], ["--depth"], True),
+        ("p.add_argument(NAME)", ["--depth"], [], False),
+        ("p.add_argument('--rate'); p.parse_known_args()", ["--depth"], [], False),
+        ("HfArgumentParser(Arguments)", ["--depth"], [], False),
+        ("import hydra; p.add_argument('--rate')", ["--depth"], [], False),
+        ("pass", ["--depth"], [], False),
+        ("def (", ["--depth"], [], False),
+        ("pass", ["depth=1"], [], True),
+    ],
+)
+def test_options_are_read_where_they_are_written_out(tmp_path, parser, options, wrong, read):
+    (tmp_path / "train.py").write_text(f"import options\n{parser}\n" + "def f(): ...\n")
+    (tmp_path / "options.py").write_text("")
+    stage = Stage(
+        command=("{python}", "{repo}/train.py", *options),
+        evidence=(OutputEvidence(kind="output", pattern="x"),),
+    )
+    lines, could = unknown_options(stage, snapshot_in_place(tmp_path))
+    assert ([line.split()[1] for line in lines], could) == (wrong, read)
+
+
+def test_options_may_be_declared_in_another_file(tmp_path):
+    (tmp_path / "train.py").write_text("import options\noptions.parser()\n")
+    (tmp_path / "options.py").write_text("def parser(): p.add_argument('--rate')\n")
+    evidence = (OutputEvidence(kind="output", pattern="x"),)
+    for launcher in (["{python}"], ["torchrun", "--nproc-per-node", "{nproc}"]):
+        stage = Stage(command=(*launcher, "{repo}/train.py", "--rote", "1"), evidence=evidence)
+        lines, read = unknown_options(stage, snapshot_in_place(tmp_path))
+        at = len(launcher) + 1
+        assert (lines, read) == (
+            [f"command.{at}: --rote is no option of train.py; did you mean --rate?"],
+            True,
+        )
 
 
 def test_a_block_that_is_there_is_good(check):
@@ -80,6 +179,16 @@ def test_a_block_that_is_there_is_good(check):
 
 def test_a_file_that_only_the_run_makes_is_no_fault(check):
     assert check("{work}/result.json", "{repo}/result.json") == (0, [])
+
+
+def test_a_source_that_cannot_be_had_here_is_neither_good_nor_a_fault(check, suite, tmp_path):
+    source = f'kind = "git"\nurl = "{tmp_path}/gone.git"\ncommit = "{"1" * 40}"'
+    path = suite / "adder" / "task.toml"
+    path.write_text(path.read_text().replace('kind = "folder"\npath = "repository"', source))
+    code, said = check("schema = 1", "schema = 1")
+    assert code == 3
+    assert said[0].startswith("adder: commit 1111")
+    assert "--source-mirror" in said[-1]
 
 
 def test_a_source_that_is_not_there_is_said(check):

@@ -16,7 +16,7 @@ from researchenvbench.run.job import AttemptRun
 from researchenvbench.run.prove import problems_of, prove_task, save_proof
 from researchenvbench.run.store import RunFolder
 from researchenvbench.sandbox.gpu import Gpu, GpuInventory
-from researchenvbench.sandbox.local import LocalSandbox
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
 from researchenvbench.task import Breakage, StageName
 from researchenvbench.taskfile import load_suite
 from researchenvbench.verify.damage import damaged
@@ -29,6 +29,11 @@ pytestmark = pytest.mark.slow  # each starts the checker of imports several time
 
 #: Beside the three of the task: each kind of breakage that proves nothing, and other levels.
 MORE_BREAKAGES = """
+[breakages.wrong_product]
+description = "the run ends well, and its product is wrong"
+append = { "adder.py" = "add = lambda left, right: left * right" }
+because = "sum"
+
 [breakages.other_reason]
 description = "fails, and not for the reason that is given"
 remove = ["adder.py"]
@@ -47,6 +52,11 @@ expect = "passed"
 [breakages.stubs_nothing]
 description = "a package that is not there"
 stub = ["subtracter"]
+because = "subtracter"
+
+[breakages.appends_nothing]
+description = "a module that is not there"
+append = { "subtracter.py" = "x = 1" }
 because = "subtracter"
 
 [breakages.uninstalls_nothing]
@@ -125,7 +135,9 @@ def test_gold_passes(proof):
     assert proof.c0_missing == ()
 
 
-@pytest.mark.parametrize("name", ["no_adder", "stub_adder", "unused", "unresolved", "unseen"])
+@pytest.mark.parametrize(
+    "name", ["no_adder", "stub_adder", "wrong_product", "unused", "unresolved", "unseen"]
+)
 def test_a_good_breakage_is_as_expected(breakages, name):
     breakage = breakages[name]
     assert breakage.as_expected, breakage.reason
@@ -139,6 +151,7 @@ def test_a_good_breakage_is_as_expected(breakages, name):
         ("not_a_failure", "passed", ""),
         ("removes_nothing", "inconclusive", "nothing matches remove: addder*.py"),
         ("stubs_nothing", "inconclusive", "nothing matches stub: there is no package subtracter"),
+        ("appends_nothing", "inconclusive", "nothing matches append: there is no file subtracter"),
         ("uninstalls_nothing", "inconclusive", "subtracter is not installed"),
         ("of_nothing_in_c0", "inconclusive", "nothing matches remove: addder*.py"),
         ("no_framework", "not_applicable", "needs no framework"),
@@ -156,7 +169,7 @@ def test_a_bad_breakage_is_not_and_says_why(suite_folder, proof, breakages, name
 
 def test_only_bad_breakages_are_problems(suite_folder, proof):
     task = load_suite(suite_folder).task("adder")
-    assert len(problems_of(task, proof)) == 8
+    assert len(problems_of(task, proof)) == 9
 
 
 def test_the_frozen_environment_is_what_it_was(proof, run):
@@ -273,8 +286,8 @@ def test_without_a_layer_nothing_is_damaged(subject, run):
     attempt, sandbox = run.attempt("adder", 1).path, LocalSandbox(fresh="in-place")
     in_place = dataclasses.replace(
         subject,
-        open_box=lambda network=False, gpus=(): sandbox.stage_box(
-            attempt, network=network, gpus=gpus
+        open_box=lambda **asked: sandbox.stage_box(
+            attempt, **{"network": False, "gpus": (), **asked}
         ),
     )
     breakage = Breakage(description="", remove=("adder.py",), expect="passed")

@@ -206,7 +206,11 @@ def test_a_source_that_cannot_be_had_makes_the_attempt_void_and_is_tried_again(
     away = source.rename(suite / "away")
     run = tmp_path / "run"
     done = reb("run", suite, "--agent", "gold", "--out", run)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("reb: 1 attempt could not be judged here (adder--1): ")
+    assert "What to do: " in last
+    assert "the same command again" in last
     record = record_of(run)
     assert record["status"] == "void"
     assert {result["owner"] for result in record["results"].values()} == {"host"}
@@ -326,7 +330,7 @@ def test_json_is_json_and_quiet_is_quiet(reb, tmp_path):
         (["run", "smal"], "there is no suite 'smal'"),
         (["run", SUITE, "--only", "ader"], "did you mean 'adder'?"),
         (["run", SUITE, "--agent", "goldd"], "there is no agent 'goldd'"),
-        (["run", SUITE, "--sandbox", "podmann"], "there is no sandbox 'podmann'"),
+        (["run", SUITE, "--sandbox", "podmann"], "'podmann' is not one of"),
         (["run", SUITE, "--agent", "script"], "recipe=FILE"),
         (["verify", "/nowhere/at/all"], "there is no folder"),
         (["verify", ".", "--level", "C9", "--python", "/usr/bin/python3"], "no level 'C9'"),

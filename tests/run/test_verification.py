@@ -106,6 +106,8 @@ def test_a_users_folder_is_judged_and_not_changed(reb, own_folder):
     assert "reb verify" in done.stderr, "the command that confirms the entry point is printed"
     assert "python train.py --steps 3" in done.stderr
     assert done.returncode == 3, "C1 is inconclusive for want of an entry point"
+    assert "no entry point was given: --entry COMMAND" in done.stdout
+    assert "(task)" not in done.stdout
     assert tree(own_folder) == before
 
 
@@ -124,10 +126,10 @@ def test_an_interpreter_that_is_none_is_said(reb, own_folder, tmp_path):
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\nexit 0\n")
     fake.chmod(0o755)
-    code, record = verify(reb, own_folder, "--python", fake, "--entry", "python train.py --steps 3")
-    assert code == 1
-    assert record["results"]["C1"]["verdict"] == "failed"
-    assert "no Python interpreter" in record["results"]["C1"]["reason"]
+    done = reb("verify", own_folder, "--python", fake, "--entry", "python train.py --steps 3")
+    assert done.returncode == 2
+    assert f"--python: {fake} is no Python interpreter" in done.stderr
+    assert done.stdout == ""
 
 
 def test_the_reported_interpreter_is_audited_and_not_the_one_that_is_judged(

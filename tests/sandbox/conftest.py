@@ -5,8 +5,8 @@ import os
 import pytest
 
 from researchenvbench.sandbox import Command
-from researchenvbench.sandbox.local import LocalSandbox
-from researchenvbench.sandbox.namespace import namespace_support
+from researchenvbench.sandbox.local.namespace import namespace_support
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
 
 #: A folder name with all that mount options, shells and encodings trip over.
 AWKWARD = "a,b:c d\\e'ü"

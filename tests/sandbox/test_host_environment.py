@@ -14,7 +14,7 @@ from researchenvbench.sandbox.host_environment import (
     redacted,
     redacted_variables,
 )
-from researchenvbench.sandbox.local import LocalSandbox
+from researchenvbench.sandbox.local.sandbox import LocalSandbox
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..errors import RebError
+from ..schema import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,7 +83,8 @@ def make_agent(name: str, options: Mapping[str, str] | None = None) -> Agent:
     options = dict(options or {})
     if name not in AGENTS:
         raise RebError(
-            f"there is no agent {name!r}", advice=f"agents of this version: {', '.join(AGENTS)}"
+            f"there is no agent {name!r}{suggest(name, AGENTS)}",
+            advice=f"agents of this version: {', '.join(AGENTS)}",
         )
     for option in options:
         if option not in AGENTS[name]:

@@ -10,14 +10,23 @@ import hashlib
 import time
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from ..diagnose import last_lines
 from ..errors import RebError
 from ..sandbox import Command
 from ..task import Recipe, Task, fill
 from . import AgentOutcome, Assignment
 from .measure import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Of a step that failed, in characters: its command, and the end of what it printed. A line
+#: about an attempt has room for both.
+_COMMAND_SHOWN, _SAID_SHOWN = 100, 330
 
 
 class ScriptAgent:
@@ -83,14 +92,22 @@ def recipe_digest(recipe: Recipe | None) -> str:
     return hashlib.sha256(recipe.model_dump_json().encode() if recipe else b"").hexdigest()
 
 
+def _shortened(argv: Sequence[str]) -> str:
+    command = " ".join(" ".join(argv).split())
+    return command if len(command) <= _COMMAND_SHOWN else f"{command[: _COMMAND_SHOWN - 1]}…"
+
+
+def _end(said: str) -> str:
+    """The end of what a step printed: its last words name the cause."""
+    return said if len(said) <= _SAID_SHOWN else f"…{said[1 - _SAID_SHOWN :]}"
+
+
 def follow(recipe: Recipe, assignment: Assignment) -> AgentOutcome:
     """Run a recipe's steps in an environment made for it, then report what is there."""
-    import uv
-
     box, layout = assignment.box, assignment.box.layout
     python = layout.env / "bin" / "python"
     values = {
-        "uv": uv.find_uv_bin(),
+        "uv": box.uv,
         "python": str(python),
         "prefix": str(layout.env),
         "repo": str(layout.repo),
@@ -116,17 +133,21 @@ def follow(recipe: Recipe, assignment: Assignment) -> AgentOutcome:
         if left_s <= 0:
             return AgentOutcome("time_limit", None, f"out of time before step {number}")
         assignment.say(f"step {number} of {len(steps)}: {' '.join(argv)}")
+        begin = assignment.log.stat().st_size if assignment.log.exists() else 0
         finished = box.run(
             Command(argv, cwd=layout.repo, env=environment, time_limit_s=left_s),
             assignment.log,
             append=True,
         )
+        if not finished.timed_out and finished.ok:
+            continue
+        which = f"step {number} of {len(steps)} (`{_shortened(argv)}`)"
+        said = last_lines(assignment.log, since=begin)
+        said = f"; it printed: {_end(said)}" if said else "; it printed nothing"
         if finished.timed_out:
-            return AgentOutcome("time_limit", None, f"out of time in step {number}")
-        if not finished.ok:
-            how = finished.start_error or f"exit status {finished.exit_code or finished.signal}"
-            assignment.say(f"step {number} failed: {how}")
-            return AgentOutcome("finished", 1, f"step {number} failed: {how}")
+            return AgentOutcome("time_limit", None, f"out of time in {which}{said}")
+        how = finished.start_error or finished.signal or f"exit status {finished.exit_code}"
+        return AgentOutcome("finished", 1, f"{which} failed: {how}{said}")
     report = measure(
         box,
         python,

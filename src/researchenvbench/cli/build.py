@@ -63,7 +63,7 @@ def command(
     from ..build import assignment
     from ..sandbox.gpu import inventory
     from ..sandbox.host_environment import host_environment
-    from ..sandbox.in_place import user_box
+    from ..sandbox.local.in_place import user_box
     from ..source import commit_date
 
     agent = BuiltinAgent(index_date=index_date)

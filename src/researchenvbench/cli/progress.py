@@ -250,7 +250,7 @@ class PlainWatcher(_Following):
                 if activity.doing != told:
                     self._told[activity.name] = (time.monotonic(), activity.doing)
                     elapsed = duration(activity.elapsed_s)
-                    self._say(f"{activity.name}: {activity.doing[:200]} ({elapsed})")
+                    self._say(f"{activity.name}: {_shortened(activity.doing)} ({elapsed})")
 
     def _show_end(self, name: str, record: Record | None, problem: str, seconds: float) -> None:
         words = _verdict_words(record) if record else [(f"no record: {problem}", "")]
@@ -332,3 +332,8 @@ def _verdict_words(record: Record) -> list[tuple[str, str]]:
     if record.status is not AttemptStatus.OK:
         words.insert(0, (record.status.replace("_", " "), "bold red"))
     return words
+
+
+def _shortened(doing: str, limit: int = 200) -> str:
+    """What is being done, for a line that no terminal folds; what is cut shows it."""
+    return doing if len(doing) <= limit else f"{doing[: limit - 1]}…"

@@ -107,12 +107,7 @@ def read_entries(
     from ..run.store import RunFolder
 
     folder = RunFolder(run)
-    if not folder.run_file.is_file():
-        what = "it has no run.json" if run.is_dir() else "there is no such folder"
-        raise RecordError(
-            f"{run} is not a run folder: {what}",
-            advice="give the folder that `reb run` named, such as runs/starter-builtin",
-        )
+    folder.require()
     plan = RunPlan.load(folder.run_file)
     return plan, [_entry(attempt, problems or {}) for attempt in folder.attempts()]
 

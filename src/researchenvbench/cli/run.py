@@ -9,21 +9,34 @@ from typing import TYPE_CHECKING
 import click
 
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
+from .assets_option import assets_option
+from .sources import source_mirror_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..assets import Choice
+    from ..attempt import Record
     from ..run.plan import PlannedAttempt
     from ..run.store import RunFolder
     from ..task import Suite, Task
 
+#: Attempts that a line names.
+_NAMED = 3
 #: Of one attempt at a task with a deep-learning framework; measured on the starter suite.
 _TYPICAL_MINUTES, _TYPICAL_GB = 3, 1.5
+#: A build with a deep-learning framework takes some GB; with less room than this none begins.
+DEFAULT_MIN_FREE = "10g"
 
 
 @click.command("run")
 @click.argument("suite_name", metavar="SUITE")
-@click.option("--agent", default="builtin", show_default=True, help="Who builds.")
+@click.option(
+    "--agent",
+    default="builtin",
+    show_default=True,
+    help="Who builds: builtin; gold, each task's own recipe; script, the recipe in a file.",
+)
 @click.option(
     "--agent-option",
     "agent_options",
@@ -35,7 +48,34 @@ _TYPICAL_MINUTES, _TYPICAL_GB = 3, 1.5
 @click.option("--all", "all_tasks", is_flag=True, help="Also tasks that are no part of the demo.")
 @click.option("--attempts", type=click.IntRange(1, 100), default=1, help="Attempts at each task.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Attempts at a time.")
-@click.option("--sandbox", default="local", show_default=True, help="Where it happens.")
+@click.option(
+    "--sandbox",
+    default="local",
+    show_default=True,
+    type=click.Choice(["local", "podman", "docker", "auto"]),
+    help="Where it happens; auto: in containers where this host can, else local.",
+)
+@click.option(
+    "--sandbox-option",
+    "sandbox_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Of containers: image, memory, cpus, pids, disk, shm, network.",
+)
+@click.option(
+    "--keep",
+    type=click.Choice(["all", "failed", "none"]),
+    default="all",
+    show_default=True,
+    help="Which environments stay once they are verified; records and logs always do.",
+)
+@click.option(
+    "--min-free",
+    default=DEFAULT_MIN_FREE,
+    show_default=True,
+    metavar="SIZE",
+    help="Begin no build with less room than this where environments are kept; 0: always.",
+)
 @click.option(
     "--build-time-limit",
     "build_minutes",
@@ -49,8 +89,10 @@ _TYPICAL_MINUTES, _TYPICAL_GB = 3, 1.5
     "--build-gpus",
     default=None,
     metavar="all|N|none",
-    help="GPUs that a build is shown; default: what the tasks' stages need, if the host has it.",
+    help="GPUs that a build is shown, of those of nvidia-smi -L that CUDA_VISIBLE_DEVICES leaves; "
+    "default: what the tasks' stages need, if the host has it.",
 )
+@assets_option()
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.")
 @click.option("--reverify", is_flag=True, help="Make all results anew; builds are kept.")
 @click.option(
@@ -68,6 +110,7 @@ _TYPICAL_MINUTES, _TYPICAL_GB = 3, 1.5
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the records and rates as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress, only the table.")
+@source_mirror_option
 def command(
     suite_name: str,
     agent: str,
@@ -77,8 +120,12 @@ def command(
     attempts: int,
     jobs: int,
     sandbox: str,
+    sandbox_options: tuple[str, ...],
+    keep: str,
+    min_free: str,
     build_minutes: float,
     build_gpus: str | None,
+    assets: Choice,
     out: Path | None,
     reverify: bool,
     fail_on: str | None,
@@ -93,22 +140,32 @@ def command(
     Examples:
       reb run starter
       reb run starter --only NAME --jobs 2
+      reb run starter --sandbox podman --sandbox-option memory=16g
 
     SUITE is a bundled suite or a folder of task folders. The same command again goes on
-    where it was and redoes nothing that is done. Exits with 0 when every attempt has a
-    record, whatever its verdicts.
+    where it was and redoes nothing that is done. Exits with 0 when every attempt was judged,
+    whatever its verdicts; with 1 when one was not: it has no record, or is void by a fault
+    of this host.
     """
     from ..agents import make_agent
+    from ..results.wording import plural
     from ..run.plan import RunPlan, plan_attempts
     from ..run.pool import LocalPool
+    from ..run.room import RoomGuard
     from ..run.store import RunFolder
-    from ..sandbox import make_sandbox
+    from ..sandbox import choose_sandbox, make_sandbox
+    from ..sandbox.containers.options import bytes_of
     from ..taskfile import load_suite
 
     suite = load_suite(suite_name)
     tasks = _chosen(suite, only, all_tasks=all_tasks)
-    options = _options(agent_options)
-    make_sandbox(sandbox)
+    min_free_bytes = bytes_of(min_free, "--min-free")
+    options = _options(agent_options, "--agent-option")
+    if sandbox == "auto":
+        sandbox, why = choose_sandbox()
+        click.echo(f"sandbox: {sandbox}{f' ({why})' if why else ''}", err=True)
+    given = _options(sandbox_options, "--sandbox-option")
+    make_sandbox(sandbox, given).check()
     if not make_agent(agent, options).built_in and sandbox == "local" and not trusted:
         raise click.UsageError(
             f"the local sandbox isolates nothing: {agent} would run with your rights on this "
@@ -119,10 +176,15 @@ def command(
         agent=agent,
         agent_options=options,
         sandbox=sandbox,
+        sandbox_options=given,
+        keep=keep,
         build_time_limit_s=build_minutes * 60,
         build_gpus=_build_gpus(build_gpus, tasks),
+        assets=assets,
     )
-    folder = RunFolder((out or Path("runs") / f"{suite.name}-{agent}").absolute())
+    name = f"{suite.name}-{agent}" + ("" if sandbox == "local" else f"-{sandbox}")
+    folder = RunFolder((out or Path("runs") / name).absolute())
+    folder.check_free()
     planned = plan_attempts(plan, suite, tasks, attempts, folder, reverify=reverify)
     if dry_run:
         _show_plan(folder, planned)
@@ -130,12 +192,14 @@ def command(
     folder.claim(plan)
     left_out = len(suite.tasks) - len(tasks)
     if left_out and not only and not quiet:
-        click.echo(f"{len(tasks)} of {len(suite.tasks)} tasks; --all takes the rest too", err=True)
+        of = f"{len(tasks)} of {plural(len(suite.tasks), 'task')}"
+        click.echo(f"{of}; --all takes the rest too", err=True)
 
     from .progress import make_watcher
 
     try:
-        pool = LocalPool(jobs)  # before the watcher, which may have threads
+        guard = RoomGuard.of(sandbox, folder.path, min_free_bytes)
+        pool = LocalPool(jobs, guard.problem)  # before the watcher, which may have threads
         with make_watcher(quiet=quiet, json=as_json) as watcher:
             pool.run(planned, watcher, reverify=reverify)
     except KeyboardInterrupt:
@@ -157,7 +221,7 @@ def _finish(
     as_json: bool,
 ) -> int:
     """Print the table, write the page, choose the exit code."""
-    from ..attempt import Verdict
+    from ..attempt import AttemptStatus, Verdict
     from ..results.page import write_page
     from .report import read_entries, show
 
@@ -166,11 +230,17 @@ def _finish(
     show([folder.path], as_json=as_json, problems=problems)
     if not as_json:
         click.echo(f"page: {folder.page_file}")
+    begun = {entry.folder.name for entry in entries if entry.folder is not None}
+    for problem in {why for name, why in problems.items() if name not in begun}:
+        click.echo(f"reb: {problem}", err=True)
     mine = {attempt.folder.path: attempt.folder.name for attempt in planned}
     chosen = [entry for entry in entries if entry.folder in mine]
     records = [entry.record for entry in chosen if entry.record is not None]
+    void = [record for record in records if record.status is AttemptStatus.VOID]
+    if void:
+        _say_void(void)
     # A record of an earlier time is no answer where today's job ended with a problem.
-    if len(records) < len(mine) or not problems.keys().isdisjoint(mine.values()):
+    if void or len(records) < len(mine) or not problems.keys().isdisjoint(mine.values()):
         return EXIT_FAILED
     verdicts = {result.verdict for record in records for result in record.results.values()}
     failed = Verdict.FAILED in verdicts or any(entry.disqualified for entry in chosen)
@@ -181,6 +251,23 @@ def _finish(
     return 0
 
 
+def _say_void(void: list[Record]) -> None:
+    """As the last line, where it is seen below a table: what to do about them."""
+    from ..results.wording import clean, plural
+
+    names = ", ".join(f"{record.task}--{record.attempt}" for record in void[:_NAMED])
+    more = f" and {len(void) - _NAMED} more" if len(void) > _NAMED else ""
+    build = void[0].build
+    message, _, advice = (build.reason if build else "").partition("\n")
+    click.echo(
+        f"reb: {plural(len(void), 'attempt')} could not be judged here ({names}{more}): "
+        f"{clean(message) or 'the build ended by a fault of this host'}. "
+        f"What to do: {f'{clean(advice)}; then ' if advice else 'mend that, then '}"
+        "give the same command again, which tries them anew.",
+        err=True,
+    )
+
+
 def _chosen(suite: Suite, only: tuple[str, ...], *, all_tasks: bool) -> list[Task]:
     if only:
         return [suite.task(name) for name in only]
@@ -188,12 +275,12 @@ def _chosen(suite: Suite, only: tuple[str, ...], *, all_tasks: bool) -> list[Tas
     return list(suite.tasks) if all_tasks or not demo else demo
 
 
-def _options(pairs: tuple[str, ...]) -> dict[str, str]:
+def _options(pairs: tuple[str, ...], flag: str) -> dict[str, str]:
     options = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator:
-            raise click.UsageError(f"--agent-option takes KEY=VALUE, not {pair!r}")
+            raise click.UsageError(f"{flag} takes KEY=VALUE, not {pair!r}")
         options[key] = value
     return options
 
@@ -204,6 +291,9 @@ def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
     if asked is not None:
         if asked not in ("all", "none") and not asked.isdigit():
             raise click.UsageError(f"--build-gpus takes all, none or a number, not {asked!r}")
+        there = len(inventory().gpus)
+        if asked.isdigit() and int(asked) > there:
+            click.echo(f"--build-gpus {asked}: this host has {there}, and shows those", err=True)
         return asked
     needed = max((task.gpus(name) for task in tasks for name in task.stages), default=0)
     shown = min(needed, len(inventory().gpus))
@@ -211,13 +301,23 @@ def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
 
 
 def _show_plan(folder: RunFolder, planned: list[PlannedAttempt]) -> None:
+    from ..results.wording import plural
+
     for attempt in planned:
         click.echo(f"{attempt.folder.name:40} {'done' if attempt.done else attempt.why}")
-    builds = [a for a in planned if not a.done and a.why.startswith("build")]
+    builds = [attempt for attempt in planned if attempt.builds]
     there = folder.path if folder.path.exists() else Path.cwd()
     free_gb = shutil.disk_usage(there).free / 1e9
+    costs = "none to build"
+    if builds:
+        minutes, gigabytes = len(builds) * _TYPICAL_MINUTES, len(builds) * _TYPICAL_GB
+        costs = f"{len(builds)} to build: some {minutes} minutes and {gigabytes:.1f} GB"
     click.echo(
-        f"{len(planned)} attempts, {len(builds)} to build: some {len(builds) * _TYPICAL_MINUTES} "
-        f"minutes and {len(builds) * _TYPICAL_GB:.0f} GB; {free_gb:.0f} GB are free. "
+        f"{plural(len(planned), 'attempt')}, {costs}; {free_gb:.0f} GB are free. "
         f"Run folder: {folder.path}"
     )
+    if len(builds) * _TYPICAL_GB > free_gb:
+        click.echo(
+            "there is not room for all of it: --keep none removes each environment once it is "
+            "judged, and builds wait at --min-free"
+        )

@@ -1,16 +1,25 @@
-"""`reb tasks`: list, show, check, prove, new."""
+"""`reb tasks`: list, show, check, totals, prove, new. How they look is `task_words`' subject."""
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from . import EXIT_FAILED
+from . import EXIT_FAILED, EXIT_INCONCLUSIVE
+from .assets_option import assets_option
+from .sources import from_option, source_mirror_option
 
 if TYPE_CHECKING:
+    from ..assets import Choice
+    from ..proofs import TaskProof
     from ..task import Suite, Task
+
+#: Wide enough for every line, where no terminal limits it.
+_FILE_COLUMNS = 200
 
 
 @click.group("tasks")
@@ -36,19 +45,20 @@ def list_tasks(suite_name: str | None, as_json: bool) -> None:
     import json
 
     from rich.console import Console
-    from rich.table import Table
 
-    from ..proofs import standing
+    from ..results.wording import plural
     from ..taskfile import bundled_suites, load_suite
+    from .task_words import stage_standings, suite_table, suite_words
 
     if suite_name is None:
         suites = [load_suite(name) for name in bundled_suites()]
-        rows = [{"suite": suite.name, "tasks": len(suite.tasks)} for suite in suites]
+        sizes = {suite.name: len(suite.tasks) for suite in suites}
+        rows = [{"suite": name, "tasks": number} for name, number in sizes.items()]
         if as_json:
             click.echo(json.dumps(rows, indent=1))
         else:
-            for row in rows:
-                click.echo(f"{row['suite']}: {row['tasks']} tasks (reb tasks list {row['suite']})")
+            for name, number in sizes.items():
+                click.echo(f"{name}: {plural(number, 'task')} (reb tasks list {name})")
         return
     suite = load_suite(suite_name)
     if as_json:
@@ -60,7 +70,8 @@ def list_tasks(suite_name: str | None, as_json: bool) -> None:
                         "domain": task.domain,
                         "frameworks": list(task.frameworks),
                         "demo": task.demo,
-                        "stages": {name: standing(task, name) for name in task.stages},
+                        "stages": stage_standings(task),
+                        "unavailable": task.unavailable,
                     }
                     for task in suite.tasks
                 ],
@@ -68,18 +79,12 @@ def list_tasks(suite_name: str | None, as_json: bool) -> None:
             )
         )
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("task", "domain", "frameworks", "stages"):
-        table.add_column(heading)
-    for task in suite.tasks:
-        stages = [f"{name} ({standing(task, name)})" for name in task.stages]
-        table.add_row(
-            task.name, task.domain, ", ".join(task.frameworks) or "none", "\n".join(stages)
-        )
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS).print(suite_table(suite))
+    for line in suite_words(suite):
+        click.echo(line)
 
 
-@command.command("show")
+@command.command("show", short_help="Show a task: stages, evidence, gold, breakages.")
 @click.argument("name", metavar="SUITE/TASK|FOLDER")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def show_task(name: str, as_json: bool) -> None:
@@ -93,84 +98,146 @@ def show_task(name: str, as_json: bool) -> None:
     if as_json:
         click.echo(task.model_dump_json(indent=1, by_alias=True))
         return
-    from ..proofs import standing
-    from ..verify.evidence import describe
+    from .task_words import task_page
 
-    click.echo(f"{task.name}: {task.title}\n  domain      {task.domain}")
-    click.echo(f"  source      {task.source.kind} {_source_line(task)}")
-    click.echo(f"  python      {task.python or 'any'}")
-    click.echo(f"  frameworks  {', '.join(task.frameworks) or 'none'}")
-    for stage_name, stage in task.stages.items():
-        click.echo(f"\nstage {stage_name} ({standing(task, stage_name)})")
-        if stage.readme_block:
-            block = stage.readme_block
-            click.echo(f"  runs        {block.language} block {block.number} of {block.file}")
-        elif stage.command:
-            click.echo(f"  runs        {' '.join(stage.command)}")
-        for why in (stage.not_solvable, stage.not_distributed):
-            if why:
-                click.echo(f"  not run     {why}")
-        click.echo(f"  time limit  {stage.time_limit_s:.0f} s")
-        for entry in stage.evidence:
-            click.echo(f"  evidence    {describe(entry)}")
-    if task.gold:
-        click.echo(f"\ngold: Python {task.gold.python}")
-        for step in task.gold.steps:
-            click.echo(f"  {' '.join(step)}")
-    for breakage_name, breakage in task.breakages.items():
-        click.echo(
-            f"\nbreakage {breakage_name}: {breakage.description}\n"
-            f"  {breakage.level} must {'fail' if breakage.expect == 'failed' else 'still pass'}"
-        )
-    if task.notes:
-        click.echo(f"\n{task.notes}")
+    for line in task_page(task):
+        click.echo(line)
 
 
-@command.command("check")
-@click.argument("name", metavar="SUITE|FOLDER")
-def check(name: str) -> int:
-    """Check the tasks of SUITE, or the one in FOLDER, against schema and sources.
+@command.command("check", short_help="Check tasks against schema and sources.")
+@click.argument("name", metavar="SUITE|SUITE/TASK|FOLDER")
+@click.option(
+    "--online",
+    is_flag=True,
+    help="Ask every server that a task names whether commit, model and data are still there.",
+)
+@source_mirror_option
+def check(name: str, online: bool) -> int:
+    """Check the tasks of SUITE, or one of them, against schema and sources.
 
     \b
     Example:
       reb tasks check starter
+      reb tasks check starter/NAME
       reb tasks check path/to/my-suite/my-task
-    """
-    from ..errors import SourceError, TaskError
-    from ..run.check import check_task
-    from ..sandbox.host_environment import host_environment
-    from ..source import fetch_source
-    from ..taskfile import load_suite, load_task
+      reb tasks check paper44 --online
 
-    one_task = (Path(name) / "task.toml").is_file()
-    tasks = (load_task(Path(name)),) if one_task else load_suite(name).tasks
+    Exits with 1 when something is wrong, with 3 when all that could be looked at is good and
+    a source could not be had here.
+    """
+    from ..run.check import check_with_source
+    from ..run.check_online import check_online
+    from ..sandbox.host_environment import host_environment
+    from ..taskfile import load_suite
+    from .task_words import stage_standings
+
+    one_task = (Path(name) / "task.toml").is_file() or _is_of_a_suite(name)
+    tasks = (_task(name),) if one_task else load_suite(name).tasks
     installs = host_environment().installs
-    problems = 0
+    faulty = unreached = 0
+    started = time.monotonic()
     for task in tasks:
-        try:
-            lines = check_task(task, fetch_source(task, installs=installs))
-        except (SourceError, TaskError) as error:
-            lines = [str(error)]
+        checked = check_with_source(task, installs)
+        lines, notes = checked.problems, list(checked.notes)
+        if online:
+            gone, found = check_online(task, lambda line: click.echo(line, err=True))
+            lines, notes = lines + gone, notes + found
         for line in lines:
             click.echo(f"{task.folder / 'task.toml'}: {line}", err=True)
-        problems += len(lines)
+        if checked.not_compared:
+            click.echo(f"{task.name}: {checked.not_compared}", err=True)
+            notes.append("its source cannot be had here")
+        faulty += bool(lines)
+        unreached += bool(checked.not_compared and not lines)
         count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
-        click.echo(f"{task.name}: {count if lines else 'good'}")
-    return EXIT_FAILED if problems else 0
+        fine = "not compared with its source" if checked.not_compared else "good"
+        unwritten = [at for at, word in stage_standings(task).items() if word == "not written"]
+        notes += [f"not written: {', '.join(unwritten)}"] if unwritten else []
+        click.echo("; ".join([f"{task.name}: {count if lines else fine}", *notes]))
+    if len(tasks) > 1:
+        good = len(tasks) - faulty - unreached
+        parts = [f"{good} good", f"{faulty} with problems" if faulty else ""]
+        parts.append(f"{unreached} not compared with their source" if unreached else "")
+        click.echo(
+            f"{len(tasks)} tasks checked in {time.monotonic() - started:.1f} s: "
+            f"{', '.join(part for part in parts if part)}"
+        )
+    if unreached:
+        click.echo(
+            "what has no source here is compared with --source-mirror DIR, which "
+            "`reb sources mirror DIR` fills",
+            err=True,
+        )
+    if faulty:
+        return EXIT_FAILED
+    return EXIT_INCONCLUSIVE if unreached else 0
 
 
-@command.command("prove")
+@command.command("totals", short_help="Count imports, and compare with what was published.")
+@click.argument("suite_name", metavar="SUITE")
+@click.option("--only", multiple=True, metavar="TASK", help="Only these tasks.")
+@click.option(
+    "--compare-checkout", is_flag=True, help="Count the files of a checkout too, beside it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@from_option
+@source_mirror_option
+def totals(
+    suite_name: str,
+    only: tuple[str, ...],
+    compare_checkout: bool,
+    as_json: bool,
+    places: tuple[Path, ...],
+) -> int:
+    """Count what the repositories of SUITE import, and compare with what was published.
+
+    \b
+    Example:
+      reb tasks totals SUITE --source-mirror path/to/mirrors
+
+    Counted from git's objects, without a checkout. Exits with 1 when a number differs, with 3
+    when none does and a repository could not be had.
+    """
+    from ..run.totals import count_tasks, sum_of
+    from ..taskfile import load_suite
+    from .totals import as_data, heading, row, sum_words
+
+    suite = load_suite(suite_name)
+    tasks = [suite.task(name) for name in only] or list(suite.tasks)
+    width = max(len(task.name) for task in tasks)
+    if not as_json:
+        click.echo(heading(width, checkout=compare_checkout))
+    found = []
+    for total in count_tasks(tasks, places=places, compare_checkout=compare_checkout):
+        found.append(total)
+        if not as_json:
+            click.echo(row(total, width))
+    summed = sum_of(suite, found)
+    if as_json:
+        click.echo(as_data(found, summed))
+    else:
+        for line in sum_words(found, summed):
+            click.echo(line)
+    if summed.differs or any(total.differs for total in found):
+        return EXIT_FAILED
+    return EXIT_INCONCLUSIVE if summed.missing else 0
+
+
+@command.command("prove", short_help="Prove that gold passes and breakages fail.")
 @click.argument("suite_name", metavar="SUITE")
 @click.option("--only", multiple=True, metavar="TASK", help="Only these tasks.")
 @click.option("--all", "all_tasks", is_flag=True, help="Also tasks that take long to build.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the gold environments.")
+@assets_option()
 @click.option("--no-ledger", is_flag=True, help="Do not write the suite's proofs.json.")
 @click.option("--quiet", is_flag=True, help="Only a line a task.")
+@source_mirror_option
 def prove(
     suite_name: str,
     only: tuple[str, ...],
     all_tasks: bool,
     out: Path | None,
+    assets: Choice,
     no_ledger: bool,
     quiet: bool,
 ) -> int:
@@ -182,6 +249,7 @@ def prove(
 
     Gold environments are kept and used again. Proofs go into the suite's proofs.json.
     """
+    from ..results.wording import clean
     from ..run.prove import problems_of, prove_task, save_proof
     from ..run.store import RunFolder
     from ..taskfile import load_suite
@@ -195,26 +263,35 @@ def prove(
             task,
             folder,
             (lambda _: None) if quiet else lambda line: click.echo(line, err=True),
+            assets=assets,
         )
         problems = problems_of(task, proof)
         if not no_ledger:
             save_proof(suite, proof)
-        held = sum(breakage.as_expected for breakage in proof.breakages)
         stages = ", ".join(
             f"{s.stage} {proof.standing(s.stage)} ({s.verdict} in {s.seconds} s)"
             for s in proof.stages
         )
         word = "NOT as it should be" if problems else "good"
         click.echo(
-            f"{task.name}: {word}: {stages or proof.problem}; "
-            f"{held} of {len(proof.breakages)} breakages as they should be"
+            f"{task.name}: {word}: {stages or proof.problem.partition(':')[0]}; "
+            f"{_breakages(task, proof)}"
         )
         for problem in problems:
-            click.echo(f"  {problem}")
+            click.echo(f"  {clean(problem, 800)}")
         if problems:
             click.echo(f"  logs are in {folder.attempt(task.name, 1).path}")
         wrong += bool(problems)
     return EXIT_FAILED if wrong else 0
+
+
+def _breakages(task: Task, proof: TaskProof) -> str:
+    from ..results.wording import plural
+
+    if task.breakages and not proof.breakages:
+        return f"its {plural(len(task.breakages), 'breakage')} could not be tried"
+    held = sum(breakage.as_expected for breakage in proof.breakages)
+    return f"{held} of {plural(len(proof.breakages), 'breakage')} as they should be"
 
 
 @command.command("new")
@@ -255,21 +332,16 @@ def _to_prove(suite: Suite, only: tuple[str, ...], *, all_tasks: bool) -> list[T
     return [task for task in suite.tasks if all_tasks or not task.slow]
 
 
-def _task(name: str) -> Task:
-    from ..taskfile import load_suite, load_task
+def _is_of_a_suite(name: str) -> bool:
+    from ..taskfile import bundled_suites
 
-    if (Path(name) / "task.toml").is_file():
-        return load_task(Path(name))
     suite, _, task = name.partition("/")
-    if not task:
+    return bool(task) and suite in bundled_suites() and not Path(name).is_dir()
+
+
+def _task(name: str) -> Task:
+    from ..taskfile import find_task
+
+    if "/" not in name and not (Path(name) / "task.toml").is_file():
         raise click.UsageError(f"give SUITE/TASK or a task's folder, not {name!r}")
-    return load_suite(suite).task(task)
-
-
-def _source_line(task: Task) -> str:
-    source = task.source
-    if source.kind == "git":
-        return f"{source.url} at {source.commit}"
-    if source.kind == "sdist":
-        return f"{source.name} {source.version}"
-    return source.path
+    return find_task(name)

@@ -112,9 +112,13 @@ def tail(log: Path, size_bytes: int = TAIL_BYTES) -> str:
         return ""
 
 
-def last_lines(log: Path, count: int = 3) -> str:
-    """The last lines of a log that are not empty, joined by ` / `."""
-    lines = [line.strip() for line in tail(log, 16_000).splitlines() if line.strip()]
+def last_lines(log: Path, count: int = 3, *, since: int = 0) -> str:
+    """The last lines of a log that are not empty, joined by ` / `; of what follows byte `since`."""
+    try:
+        size_bytes = max(0, min(16_000, log.stat().st_size - since))
+    except FileNotFoundError:
+        return ""
+    lines = [line.strip() for line in tail(log, size_bytes).splitlines() if line.strip()]
     return " / ".join(line[:300] for line in lines[-count:])
 
 

@@ -9,7 +9,7 @@ from .wording import clean, duration, plural, size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .rates import Rate, Spread, Summary
+    from .rates import NamedRate, Spread, Summary
 
 _KINDS = ("path", "version", "capability")
 
@@ -24,20 +24,19 @@ class Figure(NamedTuple):
 
 def figures(summary: Summary) -> list[Figure]:
     """All rows, rates first; what is not known is not shown."""
-    rows = [
-        _rate(f"{level.level} {level.level.label}", level.rate, level.without_unproven)
-        for level in summary.levels
-    ]
-    rows.append(
-        _rate("research-ready", summary.research_ready, summary.research_ready_without_unproven)
-    )
+    rows = [_rate(f"{level.level} {level.level.label}", level) for level in summary.levels]
+    rows += [_rate("research-ready", ready) for ready in summary.research_ready]
     return [*rows, *_imports(summary), *_claims(summary), *_costs(summary), *_apart(summary)]
 
 
-def _rate(name: str, rate: Rate, proven: Rate) -> Figure:
+def _rate(name: str, named: NamedRate) -> Figure:
+    rate, proven = named.rate, named.without_unproven
     if not rate.applicable:
         return Figure(name, "n/a", "applies to no attempt")
-    beside = [f"{rate.inconclusive} inconclusive"] if rate.inconclusive else []
+    # In the name, so that they are two rows where runs are compared, too.
+    name += f", {named.assets}" if named.assets.endswith("stand-ins") else ""
+    beside = ["with originals"] if named.assets == "originals" else []
+    beside += [f"{rate.inconclusive} inconclusive"] if rate.inconclusive else []
     if proven != rate:
         unsure = f", {proven.inconclusive} inconclusive" if proven.inconclusive else ""
         beside.append(f"without the unproven {proven}{unsure}")
@@ -95,7 +94,8 @@ def _spread(
 ) -> list[Figure]:
     if spread.total is None or spread.median is None:
         return []
-    known = f", of {spread.known} of {attempts} attempts" if spread.known != attempts else ""
+    of = plural(attempts, "attempt")
+    known = f", of {spread.known} of {of}" if spread.known != attempts else ""
     return [Figure(name, words(spread.total), f"median {words(spread.median)}{known}")]
 
 

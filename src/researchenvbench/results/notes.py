@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..attempt import AttemptStatus, Level, Owner, Verdict
+from ..attempt import AttemptStatus, FindingKind, Level, Owner, Verdict
 from .entries import labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ..attempt import Finding, LevelResult, Record
     from .entries import Entry
 
 _NAMED = 3
+#: Kinds of which a work tree of another source has as many as it has files.
+_OF_FILES = frozenset({FindingKind.TRACKED_FILE_CHANGED, FindingKind.GENERATED_FILE_CHANGED})
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Trouble:
     status: str  #: disqualified, void, no report, no record
     reason: str
     findings: tuple[Finding, ...] = ()
+    log: Path | None = None  #: where more is said of it
 
 
 def inconclusive(entries: Sequence[Entry]) -> list[Inconclusive]:
@@ -122,14 +125,36 @@ def troubles(entries: Sequence[Entry]) -> list[Trouble]:
             why = record.build.reason if record.build else ""
             found.append(Trouble(name, "void", why or "the build ended by a fault of the host"))
         elif record.status is AttemptStatus.NO_REPORT:
-            why = (record.build.report_error if record.build else None) or "none was written"
-            found.append(Trouble(name, "no report", why))
+            found.append(_no_report(name, entry, record))
     return found
+
+
+def _no_report(name: str, entry: Entry, record: Record) -> Trouble:
+    """Where the build itself failed, that is why there is none."""
+    build = record.build
+    failed = build is not None and (build.outcome != "finished" or build.exit_code != 0)
+    why = build.reason if build is not None and failed else ""
+    why = why or (build.report_error if build is not None else None) or "none was written"
+    log = entry.folder / "logs" / "build.log" if entry.folder is not None else None
+    return Trouble(name, "no report", why, log=log if log is not None and log.is_file() else None)
 
 
 def all_findings(record: Record) -> list[Finding]:
     """Findings about the environment and the work tree, then those of single levels."""
     return [*record.findings, *(f for r in record.results.values() for f in r.findings)]
+
+
+def shortened(findings: Iterable[Finding]) -> Iterator[tuple[Finding, int]]:
+    """Findings in their order, of many files only the first, and with the last how many more."""
+    found = list(findings)
+    kinds = [finding.kind for finding in found]
+    seen: dict[str, int] = {}
+    for finding in found:
+        number = seen[finding.kind] = seen.get(finding.kind, 0) + 1
+        if finding.kind not in _OF_FILES or number < _NAMED:
+            yield finding, 0
+        elif number == _NAMED:
+            yield finding, kinds.count(finding.kind) - number
 
 
 def system_packages(entries: Iterable[Entry]) -> list[str]:

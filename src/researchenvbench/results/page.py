@@ -24,6 +24,7 @@ from .rates import summarise
 from .wording import (
     MARKS,
     QUESTIONS,
+    asset_words,
     clean,
     duration,
     install_line,
@@ -110,6 +111,7 @@ def page(
         "verdict": verdict_words,
         "css": _css,
         "plural": plural,
+        "assets": asset_words,
     }
     environment.globals["imports"] = ImportCounts.of
     at = page_folder or run_folder

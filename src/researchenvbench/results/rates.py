@@ -11,24 +11,30 @@ Which attempts count:
 - An attempt without a report is in all rates with what verification found.
 
 A second rate leaves out verdicts of stages that nothing has proven.
+
+Stages that read a stand-in for weights or data are in a rate of their own, and so are attempts
+with such a stage: where both kinds occur there are two rates, and no sum of them.
 """
 
 from __future__ import annotations
 
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..attempt import AttemptStatus, Level, Verdict
 from .import_counts import ImportCounts
-from .wording import is_unproven
+from .wording import is_unproven, kind_of_assets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..attempt import LevelResult, Record
     from .entries import Entry
+
+T = TypeVar("T")
+RateKind = Literal["", "originals", "no stand-ins", "stand-ins"]
 
 
 class Figures(BaseModel):
@@ -48,12 +54,22 @@ class Rate(Figures):
         return f"{self.passed}/{self.applicable}"
 
 
-class LevelRate(Figures):
-    """A level's rate, and the same without the verdicts of unproven stages."""
+class NamedRate(Figures):
+    """A rate, and the same without the verdicts of unproven stages."""
 
-    level: Level
     rate: Rate
     without_unproven: Rate
+    assets: RateKind = Field(
+        "",
+        description="What the stages read. `no stand-ins` and `stand-ins` are two rates of one "
+        "name; the first is over originals and what reads none.",
+    )
+
+
+class LevelRate(NamedRate):
+    """A level's."""
+
+    level: Level
 
 
 class ImportRate(Figures):
@@ -106,8 +122,7 @@ class Summary(Figures):
     no_record: int = 0
     stale: int = Field(0, description="Attempts with results of another version.")
     levels: tuple[LevelRate, ...] = ()
-    research_ready: Rate = Rate()
-    research_ready_without_unproven: Rate = Rate()
+    research_ready: tuple[NamedRate, ...] = ()
     imports: ImportRate = ImportRate()
     claims: ClaimCounts = ClaimCounts()
     build_s: Spread = Spread()
@@ -115,11 +130,6 @@ class Summary(Figures):
     build_bytes: Spread = Spread()
     cost_usd: Spread = Spread()
     tokens: dict[str, int] | None = Field(None, description="As the provider reported them.")
-
-    @property
-    def has_unproven(self) -> bool:
-        """Whether leaving out the unproven changes a rate."""
-        return any(level.rate != level.without_unproven for level in self.levels)
 
 
 def summarise(entries: Sequence[Entry], *, suite: str = "", agent: str = "") -> list[Summary]:
@@ -150,10 +160,16 @@ def _summary(suite: str, agent: str, entries: Sequence[Entry]) -> Summary:
         void=len(records) - len(counted),
         no_record=len(entries) - len(records),
         stale=sum(entry.older for entry in entries),
-        levels=tuple(_level_rate(level, counted) for level in Level),
-        research_ready=_ready_rate(counted),
-        research_ready_without_unproven=_ready_rate(
-            [r for r in counted if not any(is_unproven(x) for x in r.results.values())]
+        levels=tuple(rate for level in Level for rate in _level_rates(level, counted)),
+        research_ready=tuple(
+            NamedRate(
+                rate=_ready_rate(records),
+                without_unproven=_ready_rate(
+                    [r for r in records if not any(is_unproven(x) for x in r.results.values())]
+                ),
+                assets=assets,
+            )
+            for assets, records in _by_assets(counted, lambda r: r.results.values())
         ),
         imports=_imports(honest),
         claims=_claims(honest),
@@ -165,13 +181,36 @@ def _summary(suite: str, agent: str, entries: Sequence[Entry]) -> Summary:
     )
 
 
-def _level_rate(level: Level, records: Iterable[Record]) -> LevelRate:
+def _level_rates(level: Level, records: Iterable[Record]) -> list[LevelRate]:
     found = [(r, r.results[level]) for r in records if level in r.results]
-    return LevelRate(
-        level=level,
-        rate=_rate(found),
-        without_unproven=_rate([pair for pair in found if not is_unproven(pair[1])]),
-    )
+    return [
+        LevelRate(
+            level=level,
+            rate=_rate(pairs),
+            without_unproven=_rate([pair for pair in pairs if not is_unproven(pair[1])]),
+            assets=assets,
+        )
+        for assets, pairs in _by_assets(found, lambda pair: (pair[1],))
+    ]
+
+
+def _by_assets(
+    items: Sequence[T], results: Callable[[T], Iterable[LevelResult]]
+) -> list[tuple[RateKind, Sequence[T]]]:
+    """The items in one group, or in two where some have stand-ins and others have none."""
+    kinds = [{kind_of_assets(result) for result in results(item)} for item in items]
+    pairs = list(zip(items, kinds, strict=True))
+    replaced = [item for item, kind in pairs if "stand-ins" in kind]
+    others = [item for item, kind in pairs if "stand-ins" not in kind]
+    if not replaced:
+        return [("originals" if any("originals" in kind for kind in kinds) else "", others)]
+    if not any(_applies(result) for item in others for result in results(item)):
+        return [("stand-ins", items)]
+    return [("no stand-ins", others), ("stand-ins", replaced)]
+
+
+def _applies(result: LevelResult) -> bool:
+    return result.verdict is not Verdict.NOT_APPLICABLE
 
 
 def _rate(results: Iterable[tuple[Record, LevelResult]]) -> Rate:

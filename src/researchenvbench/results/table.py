@@ -187,10 +187,14 @@ def _notes(entries: Sequence[Entry]) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for trouble in notes.troubles(entries):
         lines.append(_line(f"{trouble.attempt}: {trouble.status}: {trouble.reason}", "bold red"))
-        for finding in trouble.findings:
+        for finding, more in notes.shortened(trouble.findings):
             where = f" in {finding.where}" if finding.where else ""
             why = f" ({finding.why})" if finding.why else ""
             lines.append(_line(f"{finding.what}{where}{why}", indent=2))
+            if more:
+                lines.append(_line(f"and {plural(more, 'more file')}; --json shows all", indent=2))
+        if trouble.log is not None:
+            lines.append(path_line("log: ", trouble.log, indent=2))
     for failure in notes.failures(entries):
         levels = ", ".join(failure.levels)
         lines.append(_line(f"{failure.attempt}: {levels} failed: {failure.reason}", "red"))

@@ -12,13 +12,15 @@ from ..attempt import AttemptStatus, Level, Verdict
 from .entries import Entry
 from .import_counts import ImportCounts
 from .layout import Hanging, path_line, whole
-from .notes import all_findings
+from .notes import all_findings, shortened
 from .wording import (
     LONGEST_LABEL,
+    asset_words,
     clean,
     duration,
     install_line,
     marks,
+    plural,
     style,
     verdict_words,
 )
@@ -44,14 +46,23 @@ def verdict_lines(record: Record, folder: Path | None = None) -> Group:
         result = record.results.get(level)
         if result is not None:
             lines += _level(level, result, folder)
-    lines += [_finding(finding) for finding in all_findings(record)]
+    for finding, more in shortened(all_findings(record)):
+        lines.append(_finding(finding))
+        if more:
+            lines.append(Text(f"and {plural(more, 'more file')}; --json shows all"))
     if record.status is AttemptStatus.DISQUALIFIED:
         lines.append(Text("disqualified: what is above is recorded and does not count", "red"))
     packages = {name for r in record.results.values() for name in r.system_packages}
     if command := install_line(packages):
         lines.append(whole(f"this host misses system libraries: {command}", "yellow"))
     if record.research_ready and set(record.results) == set(Level):  # not of a part of them
-        lines.append(Text("research-ready: every level that applies passed", "bold green"))
+        unproven = [str(level) for level, result in record.results.items() if "*" in marks(result)]
+        words = "research-ready: every level that applies passed"
+        if unproven:  # such as of a command that a user names, of which no product is asked for
+            words = (
+                f"every level that applies passed; not proven: the stage of {', '.join(unproven)}"
+            )
+        lines.append(Text(words, "bold green"))
     return Group(*lines)
 
 
@@ -65,6 +76,8 @@ def _level(level: Level, result: LevelResult, folder: Path | None) -> list[Rende
         notes.append(f"flaky: {each}")
     if "*" in marks(result):
         notes.append("the stage is not proven")
+    if words := asset_words(result):
+        notes.append(f"reads {clean(words, 600)}")
     if result.fresh and result.fresh.changed:
         notes.append("not fresh: an earlier stage had changed files of the environment")
     if result.advice:
@@ -82,9 +95,9 @@ def _says(level: Level, result: LevelResult) -> str:
     if level is Level.C0 and (counts := ImportCounts.of(result)):
         found = counts.third_party - len(counts.missing)
         parts = [f"{found} of {counts.third_party} third-party imports resolve"]
-        for kind, names in (("required", counts.required), ("optional", counts.optional)):
+        for kind, names in (("without", counts.required), ("with", counts.optional)):
             if names:
-                parts.append(f"{kind} missing: {_listed(names)}")
+                parts.append(f"missing, imported {kind} a fall-back: {_listed(names)}")
         # Where nothing could be asked, everything is missing, and why matters more.
         return result.reason if counts.missing_paper is None else "; ".join(parts)
     if result.verdict is Verdict.PASSED and not result.reason:

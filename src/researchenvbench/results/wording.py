@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..attempt import Level, Owner, Verdict, Want
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..attempt import LevelResult
+
+    #: Of the weights and data of a stage, as a whole.
+    AssetKind = Literal["", "originals", "stand-ins"]
 
 #: What a level asks, in a line that a newcomer understands.
 QUESTIONS = {
@@ -29,9 +32,12 @@ QUESTIONS = {
 LONGEST_LABEL = max(len(level.label) for level in Level)
 #: Marks behind a verdict, and what they mean.
 MARKS = {
-    "*": "the stage is not proven yet: `reb tasks prove SUITE` proves it",
+    "*": "the stage was not proven when this ran: `reb tasks prove SUITE` proves it, "
+    "then `--reverify`",
     "~": "repeats gave different verdicts",
     "+": "not fresh: an earlier stage had changed files of the environment",
+    "=": "with the originals of the weights or data that it reads",
+    "^": "with stand-ins for weights or data that it reads: the code ran, on made-up inputs",
 }
 STYLES = {
     Verdict.PASSED: "green",
@@ -39,6 +45,7 @@ STYLES = {
     Verdict.INCONCLUSIVE: "yellow",
     Verdict.NOT_APPLICABLE: "dim",
 }
+_ASSET_MARKS = {"originals": "=", "stand-ins": "^"}
 #: One letter a verdict, for lists of runs.
 LETTERS = {
     Verdict.PASSED: "P",
@@ -80,12 +87,30 @@ def is_unproven(result: LevelResult) -> bool:
     )
 
 
+def kind_of_assets(result: LevelResult) -> AssetKind:
+    """What a level's stage read: the originals, something that stands in for one, or neither."""
+    origins = {use.origin for use in result.assets.values()}
+    return "stand-ins" if "stand-in" in origins else "originals" if "real" in origins else ""
+
+
+def asset_words(result: LevelResult) -> str:
+    """Each asset of a level's stage, with which it was; empty where it reads none."""
+    words = {"real": "original", "stand-in": "stand-in", "made": "made"}
+    parts = []
+    for name, use in result.assets.items():
+        which = f"{words[use.origin]} {use.digest[:12]}" if use.digest else "could not be had"
+        changed = f", changed when the stage had ended: {use.changed}" if use.changed else ""
+        parts.append(f"{name} ({which}{changed})")
+    return "; ".join(parts)
+
+
 def marks(result: LevelResult) -> str:
     """The marks behind a verdict, of those in `MARKS`."""
     decided = result.verdict in (Verdict.PASSED, Verdict.FAILED)
     found = "*" if decided and is_unproven(result) else ""
     found += "~" if result.flaky else ""
-    return found + ("+" if result.fresh and result.fresh.changed else "")
+    found += "+" if result.fresh and result.fresh.changed else ""
+    return found + _ASSET_MARKS.get(kind_of_assets(result), "")
 
 
 def short_verdict(result: LevelResult | None) -> str:

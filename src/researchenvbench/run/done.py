@@ -8,14 +8,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..attempt import AttemptStatus
+from ..attempt import AttemptStatus, Owner, Verdict, Want
 from ..errors import RecordError
 from ..source import source_is
+from ..verify.assets import expected
+from ..verify.evidence import formats
+from ..verify.readers.installed import lacking
 
 if TYPE_CHECKING:
     from ..agents import Agent
+    from ..attempt import Record
     from ..task import Task
     from .store import AttemptFolder, Setting
+
+#: What a host lacked, in words.
+_WANTED = {
+    Want.READER: "a reader, which is there now",
+    Want.LIBRARY: "a system library",
+    Want.PROGRAM: "a program",
+    Want.DISK: "room on a disk",
+    Want.SHARED_MEMORY: "shared memory",
+}
 
 
 def build_to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agent) -> str:
@@ -50,4 +63,45 @@ def to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agent) -> 
         return "verify: the record cannot be read"
     if record is None or record.task_digest != task.digest:
         return "verify"
-    return "verify" if record.status is AttemptStatus.VOID else ""
+    if record.status is AttemptStatus.VOID or _failed_host(record):
+        return "verify"
+    return _host_may_differ(record, setting, task) or _other_assets(record, setting, task)
+
+
+def _host_may_differ(record: Record, setting: Setting, task: Task) -> str:
+    """Why a level is to be made anew that this host could not decide; empty where none is.
+
+    The user was told what to install. Whether readers are there can be asked; of the rest only
+    the level itself can tell. Without its environment none can be.
+    """
+    failed = any(result.verdict is Verdict.FAILED for result in record.results.values())
+    if setting.keep == "none" or (setting.keep == "failed" and not failed):
+        return ""
+    readers = not lacking(formats(task))
+    for level, result in record.results.items():
+        want = result.want if result.verdict is Verdict.INCONCLUSIVE else None
+        if want is None or want.is_hardware or (want is Want.READER and not readers):
+            continue
+        return f"verify: {level} was inconclusive for want of {_WANTED.get(want, want)}"
+    return ""
+
+
+def _other_assets(record: Record, setting: Setting, task: Task) -> str:
+    """Why stages are to be run with other assets than they were; empty where they are not."""
+    results = record.results.values()
+    if any(x.verdict is Verdict.INCONCLUSIVE and x.owner is Owner.ASSET for x in results):
+        return "verify: an asset could not be had"
+    for result in results:
+        for name, use in result.assets.items():
+            now = expected(task, name, setting.assets) if name in task.assets else use
+            if now.origin != use.origin:
+                return f"verify: the asset {name} is to be {now.origin}, and was {use.origin}"
+            if now.digest and use.digest and now.digest != use.digest:
+                return f"verify: the asset {name} has changed"
+    return ""
+
+
+def _failed_host(record: Record) -> bool:
+    """Whether the host failed before anything was judged."""
+    results = record.results.values()
+    return bool(results) and all(result.want is Want.SANDBOX for result in results)

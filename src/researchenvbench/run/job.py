@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -30,27 +31,35 @@ from ..attempt import (
     Verdict,
     now,
 )
-from ..build import build, hardware_shown, host_facts, read_report
-from ..errors import HostError, RebError, SandboxError, SourceError
-from ..sandbox import make_sandbox
-from ..sandbox.host_environment import base_environment, host_environment
+from ..build import build, build_key, hardware_shown, host_facts, read_frozen_report
+from ..errors import (
+    HostError,
+    RebError,
+    SandboxError,
+    SourceError,
+    SourceNotAvailableError,
+)
+from ..sandbox import NO_ASSETS, make_sandbox
+from ..sandbox.host_environment import host_environment
 from ..source import fetch_source
 from ..taskfile import load_task
-from ..verify.pyramid import Judgement, verify
+from ..verify.assets import same_assets
+from ..verify.pyramid import STAGES, Judgement, verify, without_source
 from ..verify.subject import Subject
+from .assets import stages_to_run, with_assets
 from .done import build_to_do
 from .records import judged, new_record
-from .sizes import tree_size
 from .store import AttemptFolder, Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..agents import Agent
+    from ..assets import Choice
     from ..attempt import Environment
     from ..sandbox import HostEnvironment, Sandbox
     from ..source import Snapshot
-    from ..task import Task
+    from ..task import StageName, Task
 
 
 class AttemptRun:
@@ -86,11 +95,21 @@ class AttemptRun:
         if not why and (done := self.folder.load_build()):
             return done
         started, clock = now(), time.monotonic()
-        self.folder.supersede()
         digest = ""
         try:
             snapshot = self.source()
             digest = snapshot.digest
+            key = build_key(
+                self.task,
+                snapshot,
+                self.agent,
+                self.sandbox,
+                self.job.build_time_limit_s,
+                self.job.build_gpus,
+            )
+            if self.folder.build_file.exists() or not self.sandbox.resumes(self.folder.path, key):
+                self.folder.supersede()
+                self.sandbox.discard(self.folder.path)
             result = build(
                 self.folder.path,
                 self.task,
@@ -106,7 +125,8 @@ class AttemptRun:
             result = BuildResult(
                 reb_version=__version__,
                 outcome="void",
-                owner=Owner.HOST,
+                # A commit that nobody has any more is no fault of this host.
+                owner=Owner.TASK if isinstance(error, SourceNotAvailableError) else Owner.HOST,
                 reason=str(error),
                 started=started,
                 seconds=time.monotonic() - clock,
@@ -140,6 +160,7 @@ class AttemptRun:
         snapshot = self.source()
         self.say("looking at the environment")
         environment = self.sandbox.environment(self.folder.path)
+        subject = self.subject(self.folder.path, snapshot)
         stale: list[str] = []
 
         def kept(level: Level) -> LevelResult | None:
@@ -149,6 +170,7 @@ class AttemptRun:
                 or stored.environment_digest != environment.digest
                 or stored.task_digest != self.task.digest
                 or _may_change(stored.result)
+                or not _same_assets(subject, stored.result)
             ):
                 return None
             if stored.reb_version != __version__:
@@ -165,7 +187,6 @@ class AttemptRun:
                 result=result,
             ).save(path)
 
-        subject = self.subject(self.folder.path, snapshot)
         judgement = verify(
             subject,
             subject.report.python_path if subject.report else None,
@@ -176,30 +197,58 @@ class AttemptRun:
         )
         record = self.record(done, environment, judgement, stale=bool(stale))
         record.save(self.folder.record_file)
+        failed = any(result.verdict is Verdict.FAILED for result in record.results.values())
+        if self.job.keep == "none" or (self.job.keep == "failed" and not failed):
+            self.say("removing the environment, as asked for")
+            try:
+                self.sandbox.discard(self.folder.path)
+            except SandboxError as error:
+                self.say(f"it could not be removed: {error.args[0]}")
         return record
 
-    def subject(self, results_folder: Path, snapshot: Snapshot) -> Subject:
-        """What is judged: this attempt's environment as it is now."""
+    def subject(
+        self,
+        results_folder: Path,
+        snapshot: Snapshot,
+        *,
+        stages: Sequence[StageName] | None = None,
+        assets: Choice | None = None,
+    ) -> Subject:
+        """What is judged: this attempt's environment as it is now.
+
+        Args:
+            results_folder: Where results and logs are kept.
+            snapshot: The pristine source.
+            stages: What these read is fetched or made; by default all that this host can run,
+                and none where no report says what would run them.
+            assets: Which; default: as the run was asked for.
+        """
         path, sandbox = self.folder.path, self.sandbox
-        with sandbox.stage_box(path, network=False, gpus=()) as box:
-            report, report_error = read_report(box)
-            frozen_repo = box.layout.repo
-        return Subject(
+        report, report_error = read_frozen_report(
+            lambda: sandbox.stage_box(path, network=False, gpus=())
+        )
+        done = self.folder.load_build()
+        if stages is None:
+            reported = report is not None and report.python_path is not None
+            stages = stages_to_run(self.task, tuple(Level)) if reported else ()
+        # Elsewhere nothing is this host's, and a build that was taken up again started earlier.
+        built_s = 0.0
+        if done is not None and sandbox.name == "local":
+            built_s = datetime.fromisoformat(done.started).timestamp()
+        subject = Subject(
             folder=results_folder,
-            open_box=lambda network=False, gpus=(): sandbox.stage_box(
-                path, network=network, gpus=gpus
-            ),
-            base_environment=lambda layout, network: base_environment(
-                layout, self.host, installs=network
+            open_box=lambda network=False, gpus=(), assets=NO_ASSETS: sandbox.stage_box(
+                path, network=network, gpus=gpus, assets=assets
             ),
             host=self.host,
             snapshot=snapshot,
-            frozen_repo=frozen_repo,
             task=self.task,
             report=report,
             report_error=report_error,
+            built_ns=int(built_s) * 1_000_000_000,
             say=self.say,
         )
+        return with_assets(subject, stages, assets or self.job.assets)
 
     def record(
         self,
@@ -216,7 +265,7 @@ class AttemptRun:
         if interpreter is not None:
             prefix, root = Path(interpreter.prefix), self.sandbox.layout(self.folder.path).root
             if prefix.is_relative_to(root):  # else it is the host's own
-                sizes = sizes.model_copy(update={"prefix_bytes": tree_size(prefix)})
+                sizes = sizes.model_copy(update={"prefix_bytes": judgement.prefix_bytes})
         frozen = done.environment
         if frozen is not None and frozen.digest != environment.digest:
             changed = Finding(
@@ -229,6 +278,10 @@ class AttemptRun:
         return judged(self._record(done, stale=stale), judgement, sizes)
 
     def _void_record(self, done: BuildResult) -> Record:
+        if done.owner is Owner.TASK:
+            # It keeps its places in the denominators: nobody can build it, today.
+            why = done.reason.partition("\n")[0]
+            return self._record(done, results=without_source(self.task, why))
         results = {
             level: LevelResult(
                 level=level,
@@ -268,6 +321,13 @@ class AttemptRun:
 def _may_change(result: LevelResult) -> bool:
     """Inconclusive for want of something on this host, which may be there by now."""
     return result.verdict is Verdict.INCONCLUSIVE and result.owner in (Owner.HOST, Owner.ASSET)
+
+
+def _same_assets(subject: Subject, result: LevelResult) -> bool:
+    stage = STAGES.get(result.level)
+    if subject.task is None or stage not in subject.task.stages:
+        return True
+    return same_assets(subject, subject.task.stages[stage], result)
 
 
 def run_job(folder: Path, phase: str, *, reverify: bool = False) -> None:

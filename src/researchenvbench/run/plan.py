@@ -32,6 +32,11 @@ class PlannedAttempt:
     done: bool
     why: str = field(default="")  #: in words, what is to be done
 
+    @property
+    def builds(self) -> bool:
+        """Whether an environment is to be built for it."""
+        return self.why.startswith("build")
+
 
 def plan_attempts(
     plan: RunPlan,

@@ -18,7 +18,7 @@ from .forks import ForkServer
 from .job import run_job
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .plan import PlannedAttempt
 
@@ -40,8 +40,9 @@ class Watcher(Protocol):
 class LocalPool:
     """Up to `workers` attempts at a time. To be made while this process has one thread."""
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
+    def __init__(self, workers: int, room: Callable[[], str] = lambda: "") -> None:
+        """With `workers` at a time; `room` says why no further build may begin, if so."""
+        self._workers, self._room = workers, room
         self._server = ForkServer(work)
         self._stopping = False
 
@@ -72,6 +73,10 @@ class LocalPool:
 
     def _one(self, attempt: PlannedAttempt, watcher: Watcher, reverify: bool) -> None:
         if self._stopping:
+            return
+        if attempt.builds and (problem := self._room()):
+            # Nothing is begun, so that nothing is void: the same command goes on later.
+            watcher.ended(attempt, problem)
             return
         folder = attempt.folder
         folder.path.mkdir(parents=True, exist_ok=True)

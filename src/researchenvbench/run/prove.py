@@ -41,18 +41,24 @@ from .store import Job, RunFolder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..assets import Choice
     from ..attempt import Record
     from ..task import Breakage, Suite, Task
     from ..verify.subject import Subject
 
 
 def prove_task(
-    suite: Suite, task: Task, folder: RunFolder, say: Callable[[str], None]
+    suite: Suite,
+    task: Task,
+    folder: RunFolder,
+    say: Callable[[str], None],
+    *,
+    assets: Choice = "auto",
 ) -> TaskProof:
     """Build the gold environment of `task` below `folder`, verify it, then break it.
 
     Nothing is raised for what the environment does; a proof that could not be made says why
-    in `problem`.
+    in `problem`. `assets` says whether the stages read originals or stand-ins.
     """
     if task.gold is None:
         return _without(task, "the task has no gold recipe")
@@ -65,6 +71,7 @@ def prove_task(
         task=task.name,
         agent="gold",
         build_time_limit_s=task.gold.time_limit_s,
+        assets=assets,
     ).save(place.job_file)
     attempt = AttemptRun(place.path)
 
@@ -74,7 +81,10 @@ def prove_task(
     attempt.say = show
     done = attempt.build()
     if done.outcome != "finished" or done.exit_code != 0:
-        return _without(task, _portable(f"gold was not built: {done.reason}", place.path))
+        why = done.reason or f"exit status {done.exit_code}"
+        return _without(
+            task, _portable(f"gold was not built: {why}; see logs/build.log", place.path)
+        )
     record = attempt.verify(reverify=True)
     subject = attempt.subject(place.path / "breakages", attempt.source())
     subject = with_interpreter(subject, record.python)
@@ -98,6 +108,9 @@ def prove_task(
         reb_version=__version__,
         system=record.host.system,
         python_version=record.python_version or "",
+        frameworks=dict(subject.interpreter.frameworks) if subject.interpreter else {},
+        gpus=tuple(gpu.name for gpu in inventory().gpus),
+        driver=inventory().driver or "",
         build_seconds=round(done.seconds, 1),
         size_bytes=record.sizes.build_bytes,
         stages=tuple(_stage_proof(name, record, place.path) for name in task.stages),
@@ -127,6 +140,7 @@ def _stage_proof(stage: StageName, record: Record, attempt: Path) -> StageProof:
         verdict=result.verdict,
         reason=_portable(result.reason, attempt),
         seconds=round(result.seconds, 1),
+        assets=result.assets,
     )
 
 
@@ -184,9 +198,11 @@ def _level_of_damaged(attempt: AttemptRun, subject: Subject, breakage: Breakage)
 
 
 def _seen(subject: Subject, result: LevelResult) -> str:
-    """What a breakage's `because` may match: the reason, then the end of the log."""
-    log = tail(subject.folder / result.log) if result.log else ""
-    return f"{result.reason}\n{log}"
+    """What a breakage's `because` may match: the reason, then the ends of the logs."""
+    stem = STAGES.get(result.level, result.level)
+    # A service's is there without the stage's own, where it did not come up.
+    logs = [subject.logs / f"{stem}.log", *sorted(subject.logs.glob(f"{stem}-*.log"))]
+    return "\n".join([result.reason, *map(tail, logs)])
 
 
 def _portable(text: str, attempt: Path) -> str:
@@ -233,6 +249,6 @@ def problems_of(task: Task, proof: TaskProof) -> list[str]:
             continue
         problems.append(
             f"breakage {breakage.name}: {breakage.level} {breakage.verdict}, "
-            f"expected {breakage.expected} ({breakage.reason})"
+            f"expected {breakage.expected}" + (f" ({breakage.reason})" if breakage.reason else "")
         )
     return problems

@@ -20,13 +20,14 @@ import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ..assets import Choice  # noqa: TC001  # pydantic needs it at run time
 from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult
 from ..errors import RecordError
-from ..sandbox.namespace import remove_tree
+from ..sandbox.removing import remove_tree
 from ..stored import Stored
 
 
@@ -38,8 +39,10 @@ class Setting(Stored):
     agent_options: dict[str, str] = Field(default_factory=dict)
     sandbox: str = "local"
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
+    keep: Literal["all", "failed", "none"] = "all"
     build_time_limit_s: float = 3600.0
     build_gpus: str = "none"
+    assets: Choice = Field("auto", description="Originals, stand-ins, or what is at hand.")
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
@@ -179,13 +182,8 @@ class RunFolder:
         Raises:
             RecordError: it cannot be written, or holds something that is no run.
         """
+        self.check_free()
         try:
-            foreign = self.path.exists() and not self.run_file.is_file()
-            if foreign and any(self.path.iterdir()):
-                raise RecordError(
-                    f"{self.path} is not empty, and no run: it has no run.json",
-                    advice="choose another folder with --out",
-                )
             self.path.mkdir(parents=True, exist_ok=True)
             plan.save(self.run_file)
         except OSError as error:
@@ -193,6 +191,43 @@ class RunFolder:
                 f"{self.path} cannot be written: {error.strerror}",
                 advice="choose another folder with --out",
             ) from error
+
+    def check_free(self) -> None:
+        """See that the folder is a run's, or can become one; nothing is changed.
+
+        Raises:
+            RecordError: it holds something that is no run, or cannot be looked into.
+        """
+        advice = "choose another folder with --out"
+        try:
+            if self.run_file.is_file():
+                why = _why_no_run(self.run_file)
+            elif self.path.exists() and any(self.path.iterdir()):
+                why = "it has no run.json"
+            else:
+                return
+        except OSError as error:
+            raise RecordError(
+                f"{self.path} cannot be a run's folder: {error.strerror}", advice=advice
+            ) from error
+        if why:
+            repository = ", but a git repository" if (self.path / ".git").exists() else ""
+            raise RecordError(
+                f"{self.path} is not empty, and no run{repository}: {why}", advice=advice
+            )
+
+    def require(self) -> None:
+        """See that a run is here.
+
+        Raises:
+            RecordError: there is none.
+        """
+        if not self.run_file.is_file():
+            what = "it has no run.json" if self.path.is_dir() else "there is no such folder"
+            raise RecordError(
+                f"{self.path} is not a run folder: {what}",
+                advice="give the folder that `reb run` named, such as runs/starter-builtin",
+            )
 
     def attempt(self, task: str, number: int) -> AttemptFolder:
         """The folder of one attempt, which may not exist yet."""
@@ -204,6 +239,15 @@ class RunFolder:
         return [AttemptFolder(path.parent) for path in sorted(folder.glob("*/job.json"))]
 
 
+def _why_no_run(file: Path) -> str:
+    """Why a run.json is none of ours, or nothing: a repository may have one of its own."""
+    try:
+        Setting.load(file)
+    except RecordError as error:
+        return str(error.args[0])
+    return ""
+
+
 def read_run(path: str | Path) -> list[Record]:
     """The records of a run, one an attempt that has one, in the order of their names.
 
@@ -211,10 +255,6 @@ def read_run(path: str | Path) -> list[Record]:
         RecordError: `path` is no run folder, or a record in it cannot be read.
     """
     folder = RunFolder(Path(path))
-    if not folder.run_file.is_file():
-        raise RecordError(
-            f"{path} is not a run folder: it has no run.json",
-            advice="give the folder that `reb run` named, such as runs/starter-builtin",
-        )
+    folder.require()
     records = [attempt.load_record() for attempt in folder.attempts()]
     return [record for record in records if record is not None]

@@ -2,22 +2,25 @@
 
 A sandbox has two kinds of place. A *build box* is where the agent works; when the agent
 has ended it is frozen. A *stage box* starts from the frozen state, at the same absolute
-paths, in a layer that is thrown away when it closes. Both are a `Box`: run a command, start
-one beside it, look at what it made. Paths given to `run` are paths inside the box, and
-files leave by `collect` and `read`.
+paths, in a layer that is thrown away when it closes. Both are a `Box`: run a command, put
+and read files. In a stage programs also run beside others, and files are collected. Paths
+are paths inside the box.
 
-The harness's own interpreter, its probes, uv and node are run inside boxes by the paths that
-they have on this host, and the frozen work tree is compared where it lies: a sandbox that is
-not on this host has to bring those in at the same paths, and to offer the tree.
+A stage box brings the harness's own programs (`Tools`), which the judged environment has no
+part in. What lies in a box is looked at by those too, from within (`examine`): a sandbox need
+not be on this host. A build box has none of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import SandboxError
+from ..errors import RebError, SandboxError
 from ..process import Command, Finished, Running
+from .assets import NO_ASSETS
+from .engines import ENGINES
+from .tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..attempt import Environment, Freshness
+    from .gpu import Gpu
 
 __all__ = [
+    "NO_ASSETS",
     "SANDBOXES",
     "Box",
     "Collected",
@@ -37,6 +42,7 @@ __all__ = [
     "Running",
     "Sandbox",
     "StageBox",
+    "Tools",
     "make_sandbox",
 ]
 
@@ -47,8 +53,8 @@ class Layout:
 
     They are the same in every stage, and the same while building but for `home`, `tmp` and
     `cache`: a stage has fresh ones of its own, and what the build left in its own stays
-    visible at the old place, since an interpreter may live there. So ask the box for its
-    layout.
+    visible at the old place, since an interpreter may live there. `assets` may be another in
+    each stage. So ask the box for its layout.
     """
 
     root: Path
@@ -60,7 +66,18 @@ class Layout:
     report: Path  #: where the agent leaves its report
     work: Path  #: a stage's fresh empty working folder; not part of the frozen state
     out: Path  #: a stage's fresh empty folder for products; likewise
-    tools: Path  #: a stage's folder for what the harness brings (probes, code blocks, assets)
+    tools: Path  #: a stage's folder for what the harness brings (probes, code blocks)
+    assets: Path  #: below which a stage sees the data that it reads, read-only
+
+    def of_stage(self, stage: Path) -> Layout:
+        """A stage's: fresh folders of its own, below `stage`, in place of the build's."""
+        return replace(
+            self,
+            home=stage / "home",
+            tmp=stage / "tmp",
+            cache=stage / "cache",
+            assets=stage / "assets",
+        )
 
 
 @dataclass(frozen=True)
@@ -78,6 +95,25 @@ class Box(Protocol):
 
     layout: Layout
 
+    @property
+    def uv(self) -> str:
+        """The uv by which packages are installed here."""
+        ...
+
+    def variables(self, host: HostEnvironment, *, installs: bool) -> dict[str, str]:
+        """The environment of a program here, before the prefix, the report and the task.
+
+        Args:
+            host: What the host hands to boxes.
+            installs: Whether it gets the settings by which packages are installed, and the
+                proxy: while building, and in a stage that has a network.
+        """
+        ...
+
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
+        """By which number programs here know each of the GPUs that were asked for."""
+        ...
+
     def run(
         self,
         command: Command,
@@ -93,10 +129,6 @@ class Box(Protocol):
         """
         ...
 
-    def start(self, command: Command, log: Path) -> Running:
-        """Start beside others."""
-        ...
-
     def read(self, path: Path, limit_bytes: int) -> bytes:
         """The content of a regular file; links are not followed.
 
@@ -105,16 +137,12 @@ class Box(Protocol):
         """
         ...
 
-    def collect(self, pattern: str, into: Path, *, limit: int = 200) -> list[Collected]:
-        """Copy the regular files that match an absolute glob out of the box.
-
-        Links and special files are never followed; at most `limit` files are taken, those
-        that this box made first.
-        """
+    def put(self, path: Path, content: bytes, *, mode: int = 0o644) -> None:
+        """Write a file of the harness into the box (tools, a report)."""
         ...
 
-    def put(self, path: Path, content: bytes, *, mode: int = 0o644) -> None:
-        """Write a file of the harness into the box (tools, assets, a report)."""
+    def put_all(self, files: Mapping[Path, bytes]) -> None:
+        """Write many at once, which a container takes much faster than one by one."""
         ...
 
 
@@ -123,12 +151,33 @@ class Sandbox(Protocol):
 
     name: str
 
+    def check(self) -> None:
+        """Look whether attempts can be made here at all.
+
+        Raises:
+            RebError: they cannot, and why.
+        """
+        ...
+
     def layout(self, attempt: Path) -> Layout:
         """The paths inside the boxes of the attempt whose folder is `attempt`."""
         ...
 
-    def build_box(self, attempt: Path, source: Path) -> AbstractContextManager[Box]:
-        """A new box for the agent, with its own copy of `source` as the repository."""
+    def resumes(self, attempt: Path, key: str) -> bool:
+        """Whether a build of that key was interrupted in a way that it can be gone on with."""
+        ...
+
+    def build_box(
+        self, attempt: Path, source: Path, *, key: str = "", gpus: Sequence[str] = ()
+    ) -> AbstractContextManager[BuildBox]:
+        """A box for the agent, with its own copy of `source` as the repository.
+
+        Args:
+            attempt: Its folder.
+            source: The pristine source.
+            key: Of what the build is for; a box of the same key may be gone on with.
+            gpus: UUIDs of the GPUs that the build is shown.
+        """
         ...
 
     def freeze(self, attempt: Path) -> Environment:
@@ -140,14 +189,78 @@ class Sandbox(Protocol):
         ...
 
     def stage_box(
-        self, attempt: Path, *, network: bool, gpus: Sequence[str]
+        self,
+        attempt: Path,
+        *,
+        network: bool,
+        gpus: Sequence[str],
+        assets: Mapping[str, Path] = NO_ASSETS,
     ) -> AbstractContextManager[StageBox]:
-        """A box that starts from the frozen state and is thrown away when it closes."""
+        """A box that starts from the frozen state and is thrown away when it closes.
+
+        Args:
+            attempt: Its folder.
+            network: Whether programs in it have one.
+            gpus: UUIDs of the GPUs that it is shown.
+            assets: Files and folders of this host that it is shown, by their places below
+                the layout's `assets`. Nothing in the box can change them; where a host
+                allows no mounts that is a promise of their permissions only.
+        """
+        ...
+
+    def discard(self, attempt: Path) -> None:
+        """Remove what the attempt has built, where there is anything."""
+        ...
+
+
+class BuildBox(Box, Protocol):
+    """An agent's box."""
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds since the build began, also where it was interrupted and is gone on with."""
         ...
 
 
 class StageBox(Box, Protocol):
-    """A stage's box, which knows how fresh it is."""
+    """A stage's box: it brings the harness's programs, and knows how fresh it is."""
+
+    tools: Tools
+
+    @property
+    def shares_system(self) -> bool:
+        """Whether its system is this host's, of which no agent can install libraries."""
+        ...
+
+    @property
+    def disk(self) -> Path | None:
+        """A folder of the disk on which lies what is written in it; None: not of this host."""
+        ...
+
+    def start(self, command: Command, log: Path) -> Running:
+        """Start beside others."""
+        ...
+
+    def collect(self, pattern: str, into: Path, *, limit: int = 200) -> list[Collected]:
+        """Copy the regular files that match an absolute glob out of the box.
+
+        Links and special files are never followed; at most `limit` files are taken, those
+        that this box made first.
+        """
+        ...
+
+    def examine(
+        self, module: str, order: Mapping[str, object], *, time_limit_s: float = 600.0
+    ) -> dict[str, Any]:
+        """What `standalone.look.MODULE.examine(order)` answers, run in this box by our own Python.
+
+        The judged environment has no part in it. Order and answer are what `marshal` and
+        JSON can carry; names of files are text with surrogates for bytes that are no UTF-8.
+
+        Raises:
+            SandboxError: it did not end well, or its answer cannot be read.
+        """
+        ...
 
     def interactive_argv(self, command: Command) -> list[str]:
         """What to run on this host so that `command` has the terminal and is in the box."""
@@ -169,7 +282,20 @@ class HostEnvironment:
 
 
 #: Names that `make_sandbox` knows.
-SANDBOXES = ("local",)
+SANDBOXES = ("local", *ENGINES)
+
+
+def choose_sandbox() -> tuple[str, str]:
+    """The best that this host can do, and in words why it is not better."""
+    reasons = []
+    for name in ENGINES:
+        try:
+            make_sandbox(name).check()
+        except RebError as error:
+            reasons.append(str(error.args[0]))
+        else:
+            return name, ""
+    return "local", "; ".join(reasons)
 
 
 def make_sandbox(name: str, options: Mapping[str, object] | None = None) -> Sandbox:
@@ -179,9 +305,19 @@ def make_sandbox(name: str, options: Mapping[str, object] | None = None) -> Sand
         SandboxError: there is none of that name.
     """
     if name == "local":
-        from .local import LocalSandbox
+        from .local.sandbox import LocalSandbox
 
+        unknown = sorted((options or {}).keys() - {"fresh"})
+        if unknown:
+            raise SandboxError(
+                f"the local sandbox has no option {unknown[0]!r}",
+                advice="options such as memory and image are of containers: --sandbox podman",
+            )
         return LocalSandbox(**dict(options or {}))  # type: ignore[arg-type]  # checked there
+    if name in ENGINES:
+        from .containers.sandbox import ContainerSandbox
+
+        return ContainerSandbox(name, options)
     raise SandboxError(
         f"there is no sandbox {name!r}", advice=f"sandboxes of this version: {', '.join(SANDBOXES)}"
     )

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from ..errors import HostError
 from . import HostEnvironment
-from .ending import MARKER
+from .local.ending import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,9 +106,19 @@ def base_environment(layout: Layout, host: HostEnvironment, *, installs: bool) -
     """
     return {
         "PATH": host.path,
+        **variables_of(layout, "reb"),
+        MARKER: str(layout.root),
+        **host.variables,
+        **(host.installs if installs else {}),
+    }
+
+
+def variables_of(layout: Layout, user: str) -> dict[str, str]:
+    """What every program in a box is told of it, whatever kind of box it is."""
+    return {
         "HOME": str(layout.home),
-        "USER": "reb",
-        "LOGNAME": "reb",
+        "USER": user,
+        "LOGNAME": user,
         "LANG": "C.UTF-8",
         "SHELL": "/bin/sh",
         "TERM": "dumb",
@@ -118,9 +128,6 @@ def base_environment(layout: Layout, host: HostEnvironment, *, installs: bool) -
         "XDG_DATA_HOME": str(layout.home / ".local" / "share"),
         "XDG_STATE_HOME": str(layout.home / ".local" / "state"),
         "PYTHONUNBUFFERED": "1",  # what a killed program printed last is in the log
-        MARKER: str(layout.root),
-        **host.variables,
-        **(host.installs if installs else {}),
     }
 
 

@@ -15,12 +15,12 @@ def execute(argv: list[str], env: dict[str, str], cwd: str) -> str:
     try:
         os.execvpe(argv[0], argv, env)  # noqa: S606 - no shell is what is wanted
     except FileNotFoundError:
-        if "/" in argv[0] and os.path.exists(argv[0]):  # noqa: PTH110 - pathlib is slow to import
+        if "/" in argv[0] and os.path.exists(argv[0]):
             return f"{argv[0]}: the interpreter that its first line names does not exist"
         where = "" if "/" in argv[0] else f" on PATH ({env.get('PATH', '')})"
         return f"{argv[0]}: program not found{where}"
     except PermissionError as error:
-        if os.path.isdir(argv[0]):  # noqa: PTH112 - as above
+        if os.path.isdir(argv[0]):
             return f"{argv[0]}: is a folder, not a program"
         return f"{argv[0]}: {reason(error)} (not executable)"
     except OSError as error:

@@ -31,6 +31,7 @@ _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWPID = 0x20000000
 _CLONE_NEWNET = 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
+_MS_RDONLY, _MS_REMOUNT = 1, 32
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
 _AF_INET, _SOCK_DGRAM = 2, 2
 _IFF_UP = 1
@@ -70,7 +71,7 @@ def _unshare(order: dict[str, Any]) -> None:
             ("gid_map", f"{gid} {gid} 1"),
         ):
             try:
-                with open(f"/proc/self/{name}", "w") as stream:  # noqa: PTH123
+                with open(f"/proc/self/{name}", "w") as stream:
                     stream.write(text)
             except OSError as error:
                 raise StepError("user", f"{name}: {error.strerror}") from error
@@ -90,7 +91,7 @@ def _layer_over(order: dict[str, Any]) -> None:
         for option in ("lowerdir", "upperdir", "workdir"):
             path = overlay[option]
             if option != "lowerdir":
-                os.makedirs(path, exist_ok=True)  # noqa: PTH103 - pathlib is slow to import
+                os.makedirs(path, exist_ok=True)
             handle = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             handles.append(handle)
             # By number, since a path may hold the comma and the colon that separate options.
@@ -115,8 +116,14 @@ def _layer_over(order: dict[str, Any]) -> None:
 def _bind(order: dict[str, Any]) -> None:
     for source, target in order["binds"]:
         _mount("bind", os.fsencode(source), target, None, _MS_BIND | _MS_REC)
-    if order["ipc"] and os.path.isdir("/dev/shm"):  # noqa: PTH112, S108 - POSIX shared memory
-        _mount("ipc", b"tmpfs", "/dev/shm", b"tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=1777")  # noqa: S108
+    for source, target in order["read_only"]:
+        _mount("read-only", os.fsencode(source), target, None, _MS_BIND | _MS_REC)
+        # Without privileges, what the mount beneath forbids must stay forbidden.
+        kept = os.statvfs(target).f_flag & (_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+        flags = _MS_REMOUNT | _MS_BIND | _MS_RDONLY | kept
+        _mount("read-only", b"none", target, None, flags)
+    if order["ipc"] and os.path.isdir("/dev/shm"):  # noqa: S108 - the kernel's own place
+        _mount("ipc", b"tmpfs", "/dev/shm", b"tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=1777")  # noqa: S108 - the kernel's own place
 
 
 def _bring_up_loopback() -> None:
@@ -141,7 +148,7 @@ def _make(order: dict[str, Any]) -> int:
     _layer_over(order)
     _bind(order)
     # Still the harness's /proc, which gives this process the harness's number of it.
-    pid = int(os.readlink("/proc/self"))  # noqa: PTH115
+    pid = int(os.readlink("/proc/self"))
     if order["pid"]:
         _mount("pid", b"proc", "/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     if order["network"]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> NoReturn:
     """Run as a program: the process whose namespaces to join, or 0, and a file with the order."""
     holder, file = arguments
-    with open(file, "rb") as stream:  # noqa: PTH123 - pathlib is slow to import
-        order = marshal.load(stream)  # noqa: S302 - a file of the harness, readable by it alone
+    with open(file, "rb") as stream:
+        order = marshal.load(stream)  # noqa: S302 - from our parent
     if holder != "0":
         enter(int(holder))
     pid = os.fork()

@@ -20,7 +20,7 @@ def enter(pid: int) -> None:
     opened = []
     for name in _NAMESPACES:
         theirs = f"/proc/{pid}/ns/{name}"
-        if os.readlink(theirs) != os.readlink(f"/proc/self/ns/{name}"):  # noqa: PTH115
+        if os.readlink(theirs) != os.readlink(f"/proc/self/ns/{name}"):
             opened.append((name, os.open(theirs, os.O_RDONLY | os.O_CLOEXEC)))
     for name, handle in opened:
         if _libc.setns(handle, 0) != 0:

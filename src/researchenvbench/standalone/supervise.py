@@ -30,6 +30,7 @@ _LINGER_S = 0.3
 
 # Numbers of <linux/prctl.h>.
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -38,13 +39,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Supervision:
     """One program, from its start to the end of the last process that came of it."""
 
-    def __init__(self, order: dict[str, Any], control: int) -> None:
+    def __init__(self, order: dict[str, Any], control: int, *, deaf: bool) -> None:
         self.argv: list[str] = order["argv"]
         self.env: dict[str, str] = order["env"]
         self.cwd: str = order["cwd"]
         self.time_limit_s: float = order["time_limit_s"]
         self.ladder: Sequence[tuple[str, float]] = order["ladder"]
         self.control = control
+        self.deaf = deaf  #: orders come by the pipe alone; signals are somebody else's
         self.pid = 0
         self.wait_status: int | None = None
         self.childless = False
@@ -91,7 +93,7 @@ class Supervision:
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._told)
+            signal.signal(number, signal.SIG_IGN if self.deaf else self._told)
         return read_end
 
     def _told(self, *_: object) -> None:
@@ -192,8 +194,14 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"  # a real-time signal has no name
 
 
-def supervise(control: int, status: int) -> None:
-    """Carry out the order that comes by `control`, and report to `status`."""
+def supervise(control: int, status: int, *, deaf: bool = False) -> None:
+    """Carry out the order that comes by `control`, and report to `status`.
+
+    Args:
+        control: Where the order comes, and that to stop.
+        status: Where the report goes.
+        deaf: No heed is paid to signals, which others in a container may send.
+    """
     os.set_inheritable(control, False)
     os.set_inheritable(status, False)
     order = read_order(control)
@@ -212,16 +220,39 @@ def supervise(control: int, status: int) -> None:
             os.waitpid(inner, 0)
             return
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    answer(status, Supervision(order, control).run())
+    answer(status, Supervision(order, control, deaf=deaf).run())
+
+
+def _take_over() -> tuple[int, int]:
+    """Free standard input and error for the program; what prints an error, prints to its log."""
+    control, status = os.dup(0), os.dup(2)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(1, 2)
+    return control, status
+
+
+def _keep_others_out() -> None:
+    """Whoever is root beside us may not trace us or write to our memory (prctl(2))."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def main(arguments: list[str]) -> NoReturn:
     """Run as a program, with the numbers of the control and the status pipe.
 
-    Ends at once: taking an interpreter apart costs a third of what its start does.
+    They may be standard input and error, where nothing else can be handed on, as into a
+    container. Ends at once: taking an interpreter apart costs a third of what its start does.
     """
+    control, status = int(arguments[0]), int(arguments[1])
     try:
-        supervise(int(arguments[0]), int(arguments[1]))
+        within = (control, status) == (0, 2)
+        if within:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            control, status = _take_over()
+            _keep_others_out()
+        supervise(control, status, deaf=within)
     except EOFError:
         os._exit(0)  # there is no harness any more
     finally:

@@ -52,7 +52,7 @@ class BuiltinAgent:
 
     def build(self, assignment: Assignment) -> AgentOutcome:
         """Build, and report what came of it whether or not all of it worked."""
-        bench = Workbench(assignment, self.uv or _uv())
+        bench = Workbench(assignment, self.uv or assignment.box.uv)
         try:
             bench.open()
             missing = build_steps.build(bench, assignment, self._date(assignment))
@@ -98,12 +98,6 @@ def _day(text: str) -> datetime:
             f"index date {text!r} is neither `commit`, `none` nor a day",
             advice="write it as 2023-05-01",
         ) from error
-
-
-def _uv() -> str:
-    import uv
-
-    return uv.find_uv_bin()
 
 
 __all__ = ["BuiltinAgent"]

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from .tree import Use
 
 _EVERYBODYS = {"pip", "setuptools", "wheel", "python"}
-_FOR_DEVELOPERS = {"dev", "develop", "development", "test", "tests", "testing", "doc", "docs",
-                   "lint", "all", "full", "complete", "release", "ci"}  # fmt: skip
-#: Distributions of which an environment holds one build by several names.
-_SAME = {"opencv-python": "opencv-python-headless"}
 
 
 def first_request(

@@ -1,0 +1,134 @@
+"""Writes docs/proofs.md from the ledgers of the suites that come with the package.
+
+python scripts/proofs_page.py           write it
+python scripts/proofs_page.py --check   exit with 1 when it is out of date
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from researchenvbench.proofs import Ledger, load_ledger, standing
+from researchenvbench.task import StageName
+from researchenvbench.taskfile import bundled_suites, load_suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from researchenvbench.proofs import BreakageProof, StageProof, TaskProof
+    from researchenvbench.task import Suite, Task
+
+PAGE = Path(__file__).parent.parent / "docs" / "proofs.md"
+_HEAD = """\
+# Proofs
+
+A stage is *proven* when a recipe builds an environment that passes it (gold: the stage can be \
+passed) and a deliberate damage to that environment fails it for the reason that matters (it \
+tells a good environment from a bad one). All damages of its level must have done what was \
+expected of them, controls that must not fail among them. Every other stage gives its verdict \
+marked *unproven*. `reb tasks prove SUITE` makes the proofs anew; this page is written from \
+the ledgers by `scripts/proofs_page.py`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield _HEAD
+    for name in bundled_suites():
+        suite = load_suite(name)
+        ledger = load_ledger(suite.folder)
+        yield f"\n## {suite.facts.title or name} (`{name}`)\n\n"
+        yield f"{_counted(suite, ledger)}\n"
+        if proven := [task for task in suite.tasks if task.name in ledger.proofs]:
+            yield "\n| task | stage | standing | gold | seconds | read | made on |\n"
+            yield "| --- | --- | --- | --- | --- | --- | --- |\n"
+            for task in proven:
+                yield from _stages(task, ledger.proofs[task.name])
+            yield "\n### What the damages did\n\n"
+            yield "| task | damage | level | expected | what was seen |\n"
+            yield "| --- | --- | --- | --- | --- |\n"
+            for task in proven:
+                yield from _breakages(ledger.proofs[task.name])
+
+
+def _counted(suite: Suite, ledger: Ledger) -> str:
+    counts: Counter[str] = Counter()
+    for task in suite.tasks:
+        for stage in StageName:
+            if stage in task.stages:
+                counts[f"{standing(task, stage)} {stage}"] += 1
+            elif task.is_unwritten(stage):
+                counts[f"unwritten {stage}"] += 1
+    stages = []
+    for stage in StageName:
+        words = ("proven", "unproven", "not_solvable", "not_distributed", "unwritten")
+        parts = [f"{n} {w.replace('_', ' ')}" for w in words if (n := counts[f"{w} {stage}"])]
+        stages.append(f"`{stage}`: {', '.join(parts) or 'none'}")
+    return f"{len(suite.tasks)} tasks, {len(ledger.proofs)} in the ledger. {'; '.join(stages)}."
+
+
+def _stages(task: Task, proof: TaskProof) -> Iterator[str]:
+    versions = [f"{name} {version}" for name, version in sorted(proof.frameworks.items())]
+    versions += [f"Python {proof.python_version}", f"reb {proof.reb_version}"]
+    made = ", ".join([proof.date[:10], *versions, *proof.gpus])
+    if proof.problem:
+        yield _row(task.name, "", "unproven", proof.problem, "", "", made)
+    for stage in proof.stages:
+        if stage.stage not in task.stages:
+            continue
+        gold = str(stage.verdict) + (f": {stage.reason}" if stage.reason else "")
+        yield _row(
+            task.name,
+            f"`{stage.stage}`",
+            standing(task, stage.stage).replace("_", " "),
+            gold,
+            f"{stage.seconds:.0f}" if stage.seconds else "",
+            _read(stage),
+            made,
+        )
+
+
+def _read(stage: StageProof) -> str:
+    """Whether the stage read originals or stand-ins, with the start of their digests."""
+    uses = sorted(stage.assets.items())
+    return ", ".join(f"{name} ({use.origin} {use.digest[:8]})" for name, use in uses)
+
+
+def _breakages(proof: TaskProof) -> Iterator[str]:
+    for damage in proof.breakages:
+        yield _row(proof.task, f"`{damage.name}`", damage.level, damage.expected, _seen(damage))
+
+
+def _seen(damage: BreakageProof) -> str:
+    if damage.want is not None and damage.want.is_hardware:
+        return f"not run: {damage.reason}"
+    seen = str(damage.verdict) + (f": {damage.reason}" if damage.reason else "")
+    return seen if damage.as_expected else f"**not as expected**: {seen}"
+
+
+def _row(*cells: str) -> str:
+    flat = [" ".join(cell.split()).replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(flat)} |\n"
+
+
+def main() -> int:
+    """Write the page, or say whether it is up to date."""
+    wanted = page()
+    if sys.argv[1:] == ["--check"]:
+        there = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+        if there != wanted:
+            print(f"{PAGE} is out of date: python scripts/proofs_page.py")
+        return int(there != wanted)
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""podman and docker as programs of this host, for all that uses them.
+
+engine.py   one of them: its command line, and what it says when it fails
+dialect.py  what they differ in
+finding.py  which flags containers need on this host; which engine is the one to use
+known.py    what an engine knows of an image
+storage.py  where it keeps images, and whether there is room
+bundle.py   the harness's programs as a folder that runs in any container
+"""
+
+#: In the order of preference: podman needs no daemon and no right of root's.
+ENGINES = ("podman", "docker")

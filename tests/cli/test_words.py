@@ -1,0 +1,42 @@
+"""Numbers and short words in what the command line says."""
+
+from pathlib import Path
+
+from researchenvbench.agents import AGENTS
+from researchenvbench.cli.task_words import _SHORT
+from researchenvbench.cli.totals import sum_words
+from researchenvbench.run.totals import Sum
+
+from .test_commands import reb
+
+SUITE = Path(__file__).parents[1] / "suites" / "small"
+
+
+def test_a_plan_of_one_attempt(tmp_path):
+    line = ("run", SUITE, "--agent", "gold", "--only", "adder", "--out", tmp_path / "run")
+    done = reb(*line, "--dry-run")
+    assert done.stdout.splitlines()[1].startswith(
+        "1 attempt, 1 to build: some 3 minutes and 1.5 GB; "
+    )
+    assert reb(*line, "--quiet").returncode == 0
+    assert reb(*line, "--dry-run").stdout.splitlines()[1].startswith("1 attempt, none to build; ")
+
+
+def test_a_sum_over_one_repository():
+    for counted, said in ((1, "in 1 repository ("), (2, "in 2 repositories (")):
+        summed = Sum(counted, 7, None, None, gone=(), missing=())
+        assert said in next(iter(sum_words([], summed)))
+
+
+def test_every_agent_is_named_in_help():
+    said = " ".join(reb("run", "--help").stdout.split())
+    assert "Who builds: builtin; gold, each task's own recipe; script, the recipe in a file" in said
+    assert list(AGENTS) == ["builtin", "gold", "script"]
+    assert "did you mean 'gold'?" in reb("run", SUITE, "--agent", "godl").stderr
+
+
+def test_short_words_of_the_table_are_explained_below_it():
+    said = reb("tasks", "list", "paper44").stdout
+    assert "undistributed" not in said
+    assert "one process: likewise, since the repository offers no distributed run" in said
+    assert _SHORT["not_distributed"] == "one process"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from contextlib import suppress
 
 from researchenvbench.errors import SandboxError
@@ -11,6 +13,7 @@ from researchenvbench.sandbox.containers.given import ATTEMPT_KEY, attempt_key
 from researchenvbench.sandbox.engines.engine import LABEL
 from researchenvbench.sandbox.engines.finding import find_engine
 from researchenvbench.sandbox.host_environment import host_environment
+from researchenvbench.standalone.tree import descendants
 
 
 def run(box, line, log, *, cwd=None, time_limit_s=60, **env):
@@ -38,3 +41,14 @@ def images_of(attempt):
             if facts["Config"]["Labels"].get(f"{LABEL}.attempt") == str(attempt.resolve()):
                 found.append(image)
     return found
+
+
+def kill_all(harness):
+    """Kill a started harness and all that it has started, but not who watches over containers."""
+    for pid, name in descendants(harness.pid).items():
+        if name != "conmon":
+            with suppress(ProcessLookupError):  # it has ended since the listing
+                os.kill(pid, signal.SIGKILL)
+    harness.kill()
+    harness.wait()
+    harness.stdout.close()

@@ -8,13 +8,12 @@ import threading
 import time
 
 import pytest
-from container_boxes import images_of, ours, run
+from container_boxes import images_of, kill_all, ours, run
 
 from researchenvbench.errors import SandboxError
 from researchenvbench.sandbox.containers.clock import now
 from researchenvbench.sandbox.containers.journal import Journal
 from researchenvbench.sandbox.engines.engine import Engine
-from researchenvbench.standalone.tree import descendants
 
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
@@ -82,16 +81,6 @@ def start(debian_image, attempt, source):
     yield start
     for harness in started:
         kill_all(harness)
-        harness.stdout.close()
-
-
-def kill_all(harness):
-    """Kill the harness and all that it has started, but not who watches over containers."""
-    for pid, name in descendants(harness.pid).items():
-        if name != "conmon":
-            os.kill(pid, signal.SIGKILL)
-    harness.kill()
-    harness.wait()
 
 
 def wait_for(condition, *, limit_s=90):

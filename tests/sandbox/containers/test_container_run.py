@@ -3,16 +3,13 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from container_boxes import images_of, ours
-
-from researchenvbench.standalone.tree import descendants
+from container_boxes import images_of, kill_all, ours
 
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
@@ -61,14 +58,6 @@ def finish(process):
     said, _ = process.communicate(timeout=400)
     assert process.returncode == 0, said
     return said
-
-
-def kill_all(process):
-    for pid, name in descendants(process.pid).items():
-        if name != "conmon":
-            os.kill(pid, signal.SIGKILL)
-    process.kill()
-    process.communicate()
 
 
 def builds(run):

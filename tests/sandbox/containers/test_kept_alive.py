@@ -51,7 +51,7 @@ def unusable(sandbox, attempt, words):
         pass
     opened = sandbox.stage_box(attempt, network=False, gpus=())
     assert read_frozen_report(lambda: opened) == (None, frozen.unusable)
-    subprocess.run(["podman", "ps", "--all"], check=True, capture_output=True, timeout=10)
+    subprocess.run(["podman", "ps", "--all"], check=True, capture_output=True, timeout=60)
 
 
 class TestBuild:

@@ -29,6 +29,22 @@ from editables.redirector import RedirectingFinder as F
 F.install()
 F.map_module('mine', '/repo/src/mine/__init__.py')
 """
+INIT = """\
+class MesonpyMetaFinder:
+    pass
+
+
+def init():
+    finder = MesonpyMetaFinder(
+        'mine',
+        {'mine'},
+        '/repo/build/cp311',
+        ['/usr/bin/ninja'],
+        False,
+    )
+    sys.meta_path.insert(0, finder)
+    sys.path_hooks.insert(0, finder._path_hook)
+"""
 TEXTS = {"values": VALUES, "call": CALL, "redirections": REDIRECTIONS}
 TRACKED = Tracked("/repo", frozenset({"src/mine/__init__.py", "src/mine/fit.py", "train.py"}))
 
@@ -85,3 +101,29 @@ def test_no_finder_may_be_for_what_is_not_its_own(form: str, name: str) -> None:
 @pytest.mark.parametrize("place", ["/box/other", "/repo/build/lib", "/repository/src"])
 def test_a_tracked_module_is_found_where_it_is_tracked(form: str, place: str) -> None:
     assert misled(TEXTS[form].replace("/repo/src", place), form, TRACKED) == "mine"
+
+
+def test_a_function_that_only_installs_is_a_call() -> None:
+    other = INIT.replace("mine", "other").replace("/repo", "/elsewhere").replace("False", "True")
+    assert digest_of(INIT, "call") == digest_of(other, "call") != ""
+    assert misled(INIT, "call", TRACKED) == ""
+    assert misled(INIT.replace("{'mine'}", "{'mine', 'json'}"), "call", TRACKED) == "json"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("finder._path_hook", "evil"),
+        ("    sys.path_hooks", "    import evil; sys.path_hooks"),
+        ("init()", "init(x=evil())"),
+        ("init()", "init() -> evil()"),
+        ("def init", "@evil\ndef init"),
+        ("False", "evil()"),
+        ("finder = Mes", "import evil; finder = Mes"),
+        ("finder = MesonpyMetaFinder", "finder = evil"),
+        ("._path_hook)\n", "._path_hook)\nimport evil\n"),
+    ],
+)
+def test_a_function_that_does_more_is_another_file(old: str, new: str) -> None:
+    assert INIT.count(old) >= 1
+    assert digest_of(INIT.replace(old, new, 1), "call") != digest_of(INIT, "call")

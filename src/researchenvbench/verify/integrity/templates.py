@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _VALUES = ("MAPPING", "NAMESPACES", "PATH_PLACEHOLDER")
 _STARTERS = {"install", "install_inplace", "MesonpyMetaFinder", "sys.meta_path.insert",
              "sys.path_hooks.insert"}  # fmt: skip
+#: What meson-python 0.22 and later puts into a function `init`, after it has made its finder.
+_INIT = ["sys.meta_path.insert(0, finder)", "sys.path_hooks.insert(0, finder._path_hook)"]
 _REDIRECTION = re.compile(r"^F\.map_module\('(\w+)', '([^'\n]*)'\)$", re.MULTILINE | re.ASCII)
 #: What ends a line for some who read it and not for others.
 _ODD_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -159,9 +161,25 @@ def _without_call(text: str) -> str:
         return ""
     last = body[-1]
     rest = "".join(lines[last.end_lineno or 0 :]).strip()
-    if not isinstance(last, ast.Expr) or rest or not _has_lines_alone(body, len(body) - 1, lines):
+    call = _last_call(last)
+    if call is None or rest or not _has_lines_alone(body, len(body) - 1, lines):
         return ""
-    return "\n".join(lines[: last.lineno - 1]) if _installs(last.value) else ""
+    return "\n".join(lines[: last.lineno - 1]) if _installs(call) else ""
+
+
+def _last_call(last: ast.stmt) -> ast.expr | None:
+    """The call by which a file installs its finder: a statement, or all that `init` does."""
+    if isinstance(last, ast.Expr):
+        return last.value
+    match last:
+        case ast.FunctionDef(
+            name="init",
+            decorator_list=[],
+            returns=None,
+            body=[ast.Assign(targets=[ast.Name(id="finder")], value=call), *others],
+        ) if not ast.unparse(last.args) and [ast.unparse(one) for one in others] == _INIT:
+            return call
+    return None
 
 
 def _installs(node: ast.expr) -> bool:
@@ -192,8 +210,8 @@ def _found_by(text: str, form: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         for name, (_, value) in _values_of(body).items():
             if name != "PATH_PLACEHOLDER" and _is_literal(value):
                 yield from _named(ast.literal_eval(value))
-    elif form == "call" and body and isinstance(body[-1], ast.Expr):
-        for call in ast.walk(body[-1].value):
+    elif form == "call" and body and (last := _last_call(body[-1])):
+        for call in ast.walk(last):
             if isinstance(call, ast.Call):
                 for place, given in enumerate(call.args):
                     if _is_literal(given) and not isinstance(given, ast.BinOp):

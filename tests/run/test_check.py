@@ -37,6 +37,10 @@ def test_a_good_suite_is_good(reb):
     )
 
 
+LINE = r"""pattern = 'step \d+ loss (?P<loss>\S+)'
+at_least = 3
+groups.loss = { falling = true }"""
+STEPS = '"--steps", "3"'
 EVIDENCE = "stages.cpu.evidence.1.pattern"
 COMMAND = 'command = ["{python}", "{repo}/train.py", "--steps", "3"]'
 BLOCK = 'readme_block = { file = "README.md", number = 3, language = "bash" }'
@@ -83,17 +87,76 @@ BLOCK = 'readme_block = { file = "README.md", number = 3, language = "bash" }'
         (
             "{work}/result.json",
             "result.json",
-            f"{EVIDENCE}: result.json is relative; begin it with {{work}}/ or {{out}}/",
+            f"{EVIDENCE}: result.json is relative; begin it with {{out}}/, {{work}}/ or {{repo}}/",
         ),
         (
             "{repo}/train.py",
             "{task}/driver.py",
             "stages.cpu.command.1: driver.py is not a file in the task's folder",
         ),
+        *(
+            (
+                "{work}/result.json",
+                pattern,
+                (
+                    f"{EVIDENCE}: {pattern} lies outside the folders that a stage has to itself, "
+                    "so what is there need not be of this run; "
+                    "begin it with {out}/, {work}/ or {repo}/"
+                ),
+            )
+            for pattern in ("/tmp/result.json", "{work}/../result.json", "{task}/result.json")
+        ),
+        *(
+            (
+                LINE,
+                f"pattern = '{pattern}'",
+                (
+                    f"stages.cpu.evidence.0.pattern: {pattern!r} matches {what}, which shows no "
+                    "work; write what only the work prints"
+                ),
+            )
+            for pattern, what in [
+                *(("", "an empty line"), ("x*", "an empty line"), (".*", "an empty line")),
+                *((".", "any line that is not empty"), (r"\S+$", "any line that is not empty")),
+            ]
+        ),
+        *(
+            (
+                STEPS,
+                f'{STEPS}, "{text}", "log.txt"',
+                (
+                    f"stages.cpu.command.4: {text!r} would be passed on as text, since no shell "
+                    'runs a command; let a driver do it: ["{python}", "{task}/drivers/NAME.py"]'
+                ),
+            )
+            for text in ("&&", "|", ";", ">", "2>&1", ">>", "<", ">log.txt", "2>log.txt")
+        ),
+        (
+            "steps = [[",
+            'steps = [["touch", "x", "&&", "touch", "y"], [',
+            (
+                "gold.steps.0.2: '&&' would be passed on as text, since no shell runs a command; "
+                "make each command a step of its own"
+            ),
+        ),
     ],
     ids=[
         *("script", "unlike any", "number of block", "file of block", "root", "no name"),
         *("folder that is not told", "relative", "no driver"),
+        *("absolute", "above", "of the task"),
+        *("empty", "perhaps nothing", "anything", "a character", "a word"),
+        *(
+            "and",
+            "pipe",
+            "semicolon",
+            "to",
+            "both to",
+            "append",
+            "from",
+            "to file",
+            "errors to file",
+        ),
+        "step",
     ],
 )
 def test_a_fault_is_one_line(check, old, new, said):
@@ -195,3 +258,74 @@ def test_a_source_that_is_not_there_is_said(check):
     code, said = check('path = "repository"', 'path = "repositroy"')
     assert code == 1
     assert "repositroy" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'name = "adder"',
+            'name = "subtracter"',
+            (
+                "name: its folder is called adder, and commands and tables know a task by its name "
+                "alone; call both the same"
+            ),
+        ),
+        (
+            STEPS,
+            f'{STEPS}, "$HOME/x"',
+            (
+                "stages.cpu.command.4: $HOME would be passed on as text, since no shell runs a "
+                "command; if its value is meant, write a placeholder such as {work}, or let a "
+                "driver read the variable"
+            ),
+        ),
+        (
+            STEPS,
+            f'{STEPS}, "--separator", "|"',
+            (
+                "stages.cpu.command.5: '|' is given to --separator as its value, since no shell "
+                "runs a command; if more commands are meant, let a driver run them"
+            ),
+        ),
+        (
+            "steps = [[",
+            'steps = [["touch", "${HOME}/x"], [',
+            (
+                "gold.steps.0.1: ${HOME} would be passed on as text, since no shell runs a "
+                "command; if its value is meant, write it"
+            ),
+        ),
+    ],
+    ids=["name", "variable", "value of an option", "variable in a step"],
+)
+def test_what_may_be_meant_is_a_remark(reb, suite, old, new, said):
+    path = suite / "adder" / "task.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    done = reb("tasks", "check", suite / "adder")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f": good; {said}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (STEPS, f'{STEPS}, "model.width=${{oc.env:WIDTH}}", "a|b", ">=1"'),
+        ("steps = [[", 'steps = [["patchelf", "--set-rpath", "$ORIGIN/../lib"], ['),
+        ("steps = [[", 'steps = [["bash", "-c", "cd $HOME && make > log"], ['),
+        ("steps = [[", 'steps = [["find", "{work}", "-exec", "rm", "{}", ";"], ['),
+        ("loss (?P<loss>\\S+)'", "loss (?P<loss>.*)'"),
+        ("'step \\d+ loss (?P<loss>\\S+)'", "'(?P<loss>.*)'"),
+    ],
+    ids=["of a configuration", "of the loader", "for a shell", "of find", "group", "all a group"],
+)
+def test_what_only_looks_like_a_mistake_is_good(reb, suite, old, new):
+    path = suite / "adder" / "task.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    done = reb("tasks", "check", suite / "adder")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "adder: good; options not read: cpu\n"

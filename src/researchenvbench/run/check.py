@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from ..asset import SourceAsset, scripts
 from ..errors import SourceError, SourceNotAvailableError, TaskError
-from ..evidence import FileEvidence
 from ..source import fetch_source
 from ..task import FolderSource
 from ..verify.evidence import formats as evidence_formats
 from ..verify.readers.installed import lacking
 from ..verify.readme import code_block
 from .check_options import unknown_options
+from .check_stage import recipe_faults, recipe_notes, stage_faults, stage_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..source import Snapshot
     from ..task import Stage, Task
 
-#: Folders of which a stage's program hears by an argument or a variable only.
-_TOLD = ("{out}",)
 #: What a driver, which calls what the repository offers, does not import.
 _OURS = "researchenvbench"
 #: A process group that the repository nowhere makes would be counted as its own.
@@ -47,7 +45,7 @@ def check_with_source(task: Task, installs: Mapping[str, str]) -> Checked:
     The source is fetched where something in the task is about it. One that the task itself
     says is gone, or that this host cannot reach, is no fault of the task's.
     """
-    problems, notes = check_alone(task), _open_ends(task)
+    problems, notes = check_alone(task), _remarks(task) + _open_ends(task)
     if not (task.stages or task.c0.roots):
         return Checked(problems, notes + ([_gone(task.unavailable)] if task.unavailable else []))
     try:
@@ -67,7 +65,7 @@ def check_alone(task: Task) -> list[str]:
     """What is wrong with the task by its own folder; one line each."""
     problems = []
     for name, stage in task.stages.items():
-        problems += [f"stages.{name}.{line}" for line in _never_there(stage)]
+        problems += [f"stages.{name}.{line}" for line in stage_faults(stage)]
         for number, text in enumerate(stage.command):
             driver = task.folder / text.removeprefix("{task}/")
             if not text.startswith("{task}/"):
@@ -77,9 +75,24 @@ def check_alone(task: Task) -> list[str]:
                 problems.append(f"{key}: {driver.name} is not a file in the task's folder")
             elif driver.suffix == ".py":
                 problems += [f"{key}: {line}" for line in _imports_ours(driver)]
+    if task.gold is not None:
+        problems += [f"gold.{line}" for line in recipe_faults(task.gold)]
     for key, script in scripts(task.assets, task.folder).items():
         problems += [f"{key}: {line}" for line in _imports_ours(script)]
     return problems
+
+
+def _remarks(task: Task) -> list[str]:
+    """What is probably a mistake, and can be meant; one line each."""
+    notes = []
+    if task.name != task.folder.name:
+        notes.append(
+            f"name: its folder is called {task.folder.name}, and commands and tables know a task "
+            "by its name alone; call both the same"
+        )
+    for name, stage in task.stages.items():
+        notes += [f"stages.{name}.{line}" for line in stage_notes(stage)]
+    return notes + [f"gold.{line}" for line in (recipe_notes(task.gold) if task.gold else ())]
 
 
 def _open_ends(task: Task) -> list[str]:
@@ -96,21 +109,6 @@ def _open_ends(task: Task) -> list[str]:
         ],
     }
     return [f"{what}: {', '.join(names)}" for what, names in open_ends.items() if names]
-
-
-def _never_there(stage: Stage) -> Iterator[str]:
-    """Evidence that no run of the stage can leave."""
-    texts = stage.argument_texts()
-    told = "\0".join(text for key, text in texts if not key.startswith("evidence."))
-    for number, entry in enumerate(stage.evidence):
-        if not isinstance(entry, FileEvidence):
-            continue
-        key = f"evidence.{number}.pattern"
-        if not entry.pattern.startswith(("{", "/")):
-            yield f"{key}: {entry.pattern} is relative; begin it with {{work}}/ or {{out}}/"
-        for folder in _TOLD:
-            if folder in entry.pattern and folder not in told:
-                yield f"{key}: nothing tells the command of {folder}, so it puts nothing there"
 
 
 def _imports_ours(path: Path) -> list[str]:

@@ -41,6 +41,7 @@ class Listens:
 
     name = "listens"
     built_in = True
+    sees_task = True
 
     def __init__(self, *, needs_recipe):
         self.needs_recipe = needs_recipe
@@ -72,6 +73,7 @@ class Leaves:
 
     name = "leaves"
     built_in = True
+    sees_task = True
     needs_recipe = False
 
     def __init__(self, leave, outcome=("finished", 0)):

@@ -232,6 +232,7 @@ class BuildResult(Stored):
     seconds: float
     seconds_in_processes: float = 0.0
     task_digest: str
+    given_digest: str = Field("", description="Of what of the task the build can depend on.")
     source_digest: str
     agent: str
     agent_digest: str

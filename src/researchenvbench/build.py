@@ -126,6 +126,7 @@ def build(
         seconds=seconds,
         seconds_in_processes=seconds_in_programs() - in_programs,
         task_digest=task.digest,
+        given_digest=given_digest(task, agent),
         source_digest=snapshot.digest,
         agent=agent.name,
         agent_digest=agent.digest(task),
@@ -149,7 +150,7 @@ def build_key(
 ) -> str:
     """A digest of what a build is for: one that was interrupted is gone on with for the same."""
     facts = (
-        task.digest,
+        given_digest(task, agent),
         snapshot.digest,
         agent.name,
         agent.digest(task),
@@ -158,6 +159,18 @@ def build_key(
         build_gpus,
     )
     return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def given_digest(task: Task, agent: Agent) -> str:
+    """A digest of what of `task` a build by `agent` can depend on.
+
+    That is all that can change a verdict, but for an agent that follows the task's recipe: for
+    it, the source alone. The recipe itself is in the agent's own digest.
+    """
+    if agent.sees_task:
+        return task.digest
+    source = task.source.model_dump_json(exclude={"also_at", "unavailable"})
+    return hashlib.sha256(source.encode()).hexdigest()
 
 
 @dataclass

@@ -211,6 +211,32 @@ def test_the_task_as_it_comes_is_proven_until_something_changes(reb, suite, tmp_
     assert stands() == "proven"
 
 
+def test_after_a_change_of_a_stage_gold_is_judged_again_and_not_built(reb, suite, tmp_path):
+    prove = ("tasks", "prove", suite, "--only", "adder", "--out", tmp_path / "gold", "--quiet")
+    assert reb(*prove).returncode == 0
+    attempt = RunFolder(tmp_path / "gold").attempt("adder", 1)
+    built = attempt.load_build()
+    old_log = attempt.path / "breakages" / "no_adder" / "logs" / "cpu-old.log"
+    old_log.write_text("out of paper")
+    task = suite / "adder" / "task.toml"
+    text = task.read_text()
+    task.write_text(text.replace("at_least = 3", "at_least = 4"))
+    done = reb(*prove)
+    assert done.returncode == 1, "a stage that gold does not pass any more is no proof"
+    assert "gold does not pass cpu: failed" in done.stdout
+    task.write_text(
+        text.replace("at_least = 3", "at_least = 2").replace("named 'adder'", "named|out of paper")
+    )
+    assert reb(*prove).returncode == 0
+    assert standing(load_suite(suite).task("adder"), StageName.CPU) == "proven"
+    assert attempt.load_build() == built
+    assert not old_log.exists(), "a log of an earlier proof would give a reason"
+
+    shutil.rmtree(attempt.path / "box")
+    assert reb(*prove).returncode == 0
+    assert attempt.load_build().started > built.started
+
+
 def test_a_task_that_cannot_be_proven_says_why_and_the_next_one_is_tried(reb, suite, tmp_path):
     task = suite / "adder" / "task.toml"
     task.write_text(task.read_text().replace('"{repo}/install.py"', '"{repo}/nothing.py"'))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+
+from researchenvbench.taskfile import load_task
 
 from .conftest import SUITE, Reb, record_of
 
@@ -85,14 +88,42 @@ def test_the_same_run_again_redoes_nothing_and_a_changed_task_does(reb, suite, t
     assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
     assert before == {p: p.stat().st_mtime_ns for p in attempt.rglob("*") if p.is_file()}
 
+    # Gold follows its recipe, whatever the stages are: they alone are run anew.
     task = suite / "adder" / "task.toml"
     task.write_text(task.read_text().replace("time_limit_s = 60", "time_limit_s = 61"))
     plan = reb("run", suite, "--agent", "gold", "--out", run, "--dry-run")
-    assert "the task has changed" in plan.stdout
+    assert re.search(r"adder--1 +verify\n", plan.stdout)
+    assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
+    assert (attempt / "build.json").stat().st_mtime_ns == before[attempt / "build.json"]
+    assert (attempt / "results" / "C1.json").stat().st_mtime_ns > before[
+        attempt / "results" / "C1.json"
+    ]
+    assert record_of(run)["task_digest"] == load_task(suite / "adder").digest
+
+    task.write_text(task.read_text().replace("[gold]", '[gold]\nenv.X = "1"'))
+    plan = reb("run", suite, "--agent", "gold", "--out", run, "--dry-run")
+    assert "the agent's configuration has changed" in plan.stdout
     assert reb("run", suite, "--agent", "gold", "--out", run).returncode == 0
     assert (attempt / "build.json").stat().st_mtime_ns > before[attempt / "build.json"]
     kept = list((run / "superseded").glob("adder--1-*/record.json"))
     assert len(kept) == 1, "the record of the attempt that was made again is kept"
+
+
+def test_results_of_a_removed_environment_stand_and_what_has_none_is_built_anew(reb, tmp_path):
+    run = tmp_path / "run"
+    command = ("run", SUITE, "--agent", "gold", "--only", "adder", "--out", run)
+    assert reb(*command, "--keep", "none").returncode == 0
+    before = (run / "attempts" / "adder--1" / "record.json").read_bytes()
+    again = reb(*command, "--reverify")
+    assert again.returncode == 0, again.stderr
+    assert "not verified again, since the environment was removed: adder--1." in again.stderr
+    assert (run / "attempts" / "adder--1" / "record.json").read_bytes() == before
+
+    (run / "attempts" / "adder--1" / "record.json").unlink()
+    plan = reb(*command, "--dry-run").stdout
+    assert "build again: its environment was removed" in plan
+    assert reb(*command).returncode == 0
+    assert record_of(run)["results"]["C1"]["verdict"] == "passed"
 
 
 def test_reverify_makes_results_anew_and_keeps_the_build(reb, tmp_path):

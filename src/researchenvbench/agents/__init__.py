@@ -56,6 +56,8 @@ class Agent(Protocol):
     built_in: bool
     #: It is given the task's gold recipe, to follow it; no agent that is judged is.
     needs_recipe: bool
+    #: What it does can depend on all that a task says, and not on source and recipe alone.
+    sees_task: bool
 
     def digest(self, task: Task | None) -> str:
         """Digest of everything in its configuration that changes what it does for `task`."""

@@ -35,6 +35,7 @@ class ScriptAgent:
     name = "script"
     built_in = False
     needs_recipe = False
+    sees_task = True
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -74,10 +75,21 @@ class GoldAgent:
     name = "gold"
     built_in = True
     needs_recipe = True
+    sees_task = False
 
     def digest(self, task: Task | None) -> str:
-        """Digest of the task's recipe."""
-        return recipe_digest(task.gold if task else None)
+        """Digest of the task's recipe, and of the task's folder where the recipe names it."""
+        recipe = task.gold if task else None
+        digest = recipe_digest(recipe)
+        if task is None or recipe is None or "{task}" not in recipe.model_dump_json():
+            return digest
+        # A step can read more there than the file that it names.
+        total = hashlib.sha256(digest.encode())
+        for path in sorted(task.folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                total.update(f"{path.relative_to(task.folder)} {content}\n".encode())
+        return total.hexdigest()
 
     def build(self, assignment: Assignment) -> AgentOutcome:
         """Follow the gold recipe; without one there is nothing to build."""

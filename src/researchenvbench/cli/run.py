@@ -186,6 +186,13 @@ def command(
     folder = RunFolder((out or Path("runs") / name).absolute())
     folder.check_free()
     planned = plan_attempts(plan, suite, tasks, attempts, folder, reverify=reverify)
+    if removed := [attempt.folder.name for attempt in planned if attempt.removed]:
+        click.echo(
+            f"not verified again, since the environment was removed: {', '.join(removed[:_NAMED])}"
+            f"{f' and {len(removed) - _NAMED} more' if len(removed) > _NAMED else ''}. Their "
+            "records stand; another --out builds anew",
+            err=True,
+        )
     if dry_run:
         _show_plan(folder, planned)
         return 0

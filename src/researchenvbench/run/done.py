@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus, Owner, Verdict, Want
-from ..errors import RecordError
+from ..build import given_digest
+from ..errors import RebError, RecordError
+from ..sandbox import make_sandbox
 from ..source import source_is
 from ..verify.assets import expected
 from ..verify.evidence import formats
@@ -31,8 +33,14 @@ _WANTED = {
 }
 
 
-def build_to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agent) -> str:
-    """Why the build is to be done, in words; empty where the one that is there stands."""
+def build_to_do(
+    folder: AttemptFolder, setting: Setting, task: Task, agent: Agent, *, needed: bool = False
+) -> str:
+    """Why the build is to be done, in words; empty where the one that is there stands.
+
+    Its environment may have been removed since: then the build is to be done where nothing
+    was judged yet, or the environment itself is `needed`.
+    """
     try:
         build = folder.load_build()
     except RecordError:
@@ -41,7 +49,9 @@ def build_to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agen
         return "build"
     if build.outcome == "void" or build.environment is None:
         return "build again: the last one was void"
-    if build.task_digest != task.digest:
+    # One that failed is tried again after any change: that may be meant to help.
+    given = build.given_digest if build.exit_code == 0 else ""
+    if build.task_digest != task.digest and given != given_digest(task, agent):
         return "build again: the task has changed"
     if (build.agent, build.agent_digest) != (agent.name, agent.digest(task)):
         return "build again: the agent's configuration has changed"
@@ -50,7 +60,28 @@ def build_to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agen
         return "build again: the sandbox has changed"
     if not source_is(task, build.source_digest):
         return "build again: the source has changed"
+    if (needed or not _is_judged(folder, task)) and is_removed(folder, setting):
+        return "build again: its environment was removed"
     return ""
+
+
+def is_removed(folder: AttemptFolder, setting: Setting) -> bool:
+    """Whether the environment that was built is not there any more, as far as can be asked."""
+    try:
+        return not make_sandbox(setting.sandbox, setting.sandbox_options).holds(folder.path)
+    except RebError:
+        return False  # whoever wants to use it is told what is wrong
+
+
+def _is_judged(folder: AttemptFolder, task: Task) -> bool:
+    """Whether there is a record that stands without another look at the environment."""
+    try:
+        record = folder.load_record()
+    except RecordError:
+        return False
+    if record is None or record.task_digest != task.digest:
+        return False
+    return record.status is not AttemptStatus.VOID and not _failed_host(record)
 
 
 def to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agent) -> str:
@@ -61,9 +92,7 @@ def to_do(folder: AttemptFolder, setting: Setting, task: Task, agent: Agent) -> 
         record = folder.load_record()
     except RecordError:
         return "verify: the record cannot be read"
-    if record is None or record.task_digest != task.digest:
-        return "verify"
-    if record.status is AttemptStatus.VOID or _failed_host(record):
+    if record is None or not _is_judged(folder, task):
         return "verify"
     return _host_may_differ(record, setting, task) or _other_assets(record, setting, task)
 

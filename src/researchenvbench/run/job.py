@@ -89,9 +89,9 @@ class AttemptRun:
         self.say("fetching the source")
         return fetch_source(self.task, installs=self.host.installs)
 
-    def build(self) -> BuildResult:
-        """Phase 1, unless it is done."""
-        why = build_to_do(self.folder, self.job, self.task, self.agent)
+    def build(self, *, needed: bool = False) -> BuildResult:
+        """Phase 1, unless it is done; `needed` is the environment where all is to be judged."""
+        why = build_to_do(self.folder, self.job, self.task, self.agent, needed=needed)
         if not why and (done := self.folder.load_build()):
             return done
         started, clock = now(), time.monotonic()

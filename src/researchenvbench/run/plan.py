@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..agents import make_agent
-from .done import to_do
+from .done import is_removed, to_do
 from .store import AttemptFolder, Job, RunFolder, Setting
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class PlannedAttempt:
     job: Job
     done: bool
     why: str = field(default="")  #: in words, what is to be done
+    removed: bool = field(default=False)  #: something was, and its environment is not there
 
     @property
     def builds(self) -> bool:
@@ -63,5 +64,10 @@ def plan_attempts(
             why = to_do(place, plan, task, agent)
             if not why and reverify:
                 why = "verify again"
-            planned.append(PlannedAttempt(task, number, place, job, done=not why, why=why))
+            # Its record stands; without the environment nobody can judge it otherwise.
+            removed = why.startswith("verify") and is_removed(place, plan)
+            why = "" if removed else why
+            planned.append(
+                PlannedAttempt(task, number, place, job, done=not why, why=why, removed=removed)
+            )
     return planned

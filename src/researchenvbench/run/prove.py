@@ -1,8 +1,8 @@
 """Proves tasks: gold passes, each breakage fails what it should, negative controls do not.
 
 The gold environment is an ordinary attempt with the agent `gold`, kept in a run folder and
-resumed like any other. Each breakage is applied in the box of one level's run, so it costs
-that level and never a build.
+resumed like any other: it is built anew where its source or its recipe has changed (`done`).
+Each breakage is applied in the box of one level's run, so it costs that level and never a build.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ..proofs import (
     proof_digest,
 )
 from ..sandbox.gpu import inventory
+from ..sandbox.removing import remove_tree
 from ..task import StageName
 from ..verify.damage import damaged
 from ..verify.device import check_devices
@@ -79,7 +80,7 @@ def prove_task(
         say(f"{task.name}: {doing}")
 
     attempt.say = show
-    done = attempt.build()
+    done = attempt.build(needed=True)
     if done.outcome != "finished" or done.exit_code != 0:
         why = done.reason or f"exit status {done.exit_code}"
         return _without(
@@ -88,6 +89,9 @@ def prove_task(
     record = attempt.verify(reverify=True)
     subject = attempt.subject(place.path / "breakages", attempt.source())
     subject = with_interpreter(subject, record.python)
+    # What is left of an earlier proof could be taken for the reason of a failure.
+    if (place.path / "breakages").is_dir():
+        remove_tree(place.path / "breakages")
     breakages = tuple(
         _break(
             attempt,

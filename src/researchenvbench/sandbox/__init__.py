@@ -188,6 +188,14 @@ class Sandbox(Protocol):
         """The state as it is now, digested again where files differ from the frozen ones."""
         ...
 
+    def holds(self, attempt: Path) -> bool:
+        """Whether the frozen state is there, and was not removed meanwhile.
+
+        Raises:
+            HostError: the engine that would have it cannot be asked.
+        """
+        ...
+
     def stage_box(
         self,
         attempt: Path,

@@ -36,6 +36,7 @@ class BuiltinAgent:
     name = "builtin"
     built_in = True
     needs_recipe = False
+    sees_task = True
 
     def __post_init__(self) -> None:
         """Refuse an index date that is none.

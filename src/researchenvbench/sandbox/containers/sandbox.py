@@ -182,6 +182,13 @@ class ContainerSandbox:
             raise image_gone(self.engine, frozen.digest)
         return frozen
 
+    def holds(self, attempt: Path) -> bool:
+        """Whether the engine has the image; what became none is as it was left."""
+        if not (attempt / _FROZEN).exists():
+            return False
+        frozen = self._frozen(attempt)
+        return frozen.unusable is not None or find_image(self.engine, frozen.digest) is not None
+
     @contextmanager
     def stage_box(
         self,
@@ -319,8 +326,8 @@ class ContainerSandbox:
         if not path.exists():
             raise SandboxError(
                 f"{attempt}: there is no environment here: none was frozen, or it was removed",
-                advice="reb run builds anew what is not there; one that was exported is verified "
-                "by reb env import and reb verify --image",
+                advice="remove the attempt's folder, then reb run builds it anew; one that was "
+                "exported is verified by reb env import and reb verify --image",
             )
         return Environment.load(path)
 

@@ -116,6 +116,10 @@ class LocalSandbox:
         frozen = Manifest.load(attempt / _FROZEN)
         return self._environment(take(self.layout(attempt).root, frozen), ())
 
+    def holds(self, attempt: Path) -> bool:
+        """Whether the box and the list of its files are there."""
+        return (attempt / _FROZEN).is_file() and self.layout(attempt).root.is_dir()
+
     def changes(self, attempt: Path) -> Changes:
         """How the box differs from its frozen state."""
         frozen = Manifest.load(attempt / _FROZEN)

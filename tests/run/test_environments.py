@@ -2,6 +2,8 @@
 
 import json
 import os
+import pwd
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from researchenvbench.attempt import RECORD_SCHEMA
+from researchenvbench.results.wording import size
 from researchenvbench.run.environments import other_task, other_task_of_folder, task_of
 from researchenvbench.sandbox.containers.inventory import (
     EnvironmentImage,
@@ -40,11 +43,48 @@ def test_an_environment_of_this_host_cannot_be_moved(reb, local_run, tmp_path):
 
     listed = reb("env", "list", local_run)
     heading, line, total = listed.stdout.splitlines()
-    assert heading.split() == ["size", "attempt", "python", "image"]
+    assert heading.split() == ["size", "prefix", "attempt", "python", "image"]
     assert line.index(str(attempt)) == heading.index("attempt")
     size = line.split(" MB")[0].strip()
     assert float(size) >= 0
     assert total == f"1 environment, {size} MB"
+
+
+def test_a_run_lists_the_prefix_as_its_table_does_and_what_is_removed(reb, local_run):
+    sizes = record_of(local_run)["sizes"]
+    [row] = json.loads(reb("env", "list", local_run, "--json").stdout)
+    assert row["prefix_bytes"] == sizes["prefix_bytes"]
+    assert row["size_bytes"] == sizes["build_bytes"] > row["prefix_bytes"]
+    shown = size(sizes["prefix_bytes"])
+    assert f" MB  {shown}  " in reb("env", "list", local_run).stdout
+    table = reb("report", local_run).stdout.splitlines()
+    assert any(line.rstrip().endswith("prefix") for line in table)
+    assert any(line.rstrip().endswith(shown) for line in table)
+
+    shutil.rmtree(local_run / "attempts" / "adder--1" / "box")
+    listed = reb("env", "list", local_run).stdout
+    assert listed.splitlines()[1].startswith("removed  ")
+    assert listed.splitlines()[2] == "1 environment, 0.0 MB"
+
+
+@pytest.mark.container
+def test_an_image_that_this_user_does_not_have_is_not_said_to_be_removed(
+    reb, podman, local_run, tmp_path
+):
+    attempt = local_run / "attempts" / "adder--1"
+    text = json.loads((attempt / "build.json").read_text())
+    text["environment"] |= {"sandbox": "podman", "image": "0" * 64}
+    (attempt / "build.json").write_text(json.dumps(text))
+    assert "not here" in reb("env", "list", local_run).stdout
+    me = pwd.getpwuid(os.getuid()).pw_name
+    said = reb("env", "export", attempt, tmp_path / "file").stderr
+    assert f"is not in the storage of podman that {me} uses here: it was removed, or is" in said
+    assert "look as the user who built it: podman image ls" in said
+    if os.getuid() == 0:
+        os.chown(attempt, 65534, -1)
+        said = reb("env", "export", attempt, tmp_path / "file").stderr
+        name = pwd.getpwuid(65534).pw_name
+        assert f"look as the user who built it ({name}, by the folder): podman image ls" in said
 
 
 def test_a_folder_that_is_no_attempt_is_no_environment(reb, tmp_path):

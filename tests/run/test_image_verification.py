@@ -35,10 +35,13 @@ def test_verification_is_repeated_from_a_moved_environment(
     assert "reb env import" in exported.stdout
     pruned = json.loads(reb("env", "prune", "--run", built, "--json").stdout)
     assert [(item["done"], "(adder--1)" in item["name"]) for item in pruned] == [("removed", True)]
-    assert "removed" in reb("env", "list", built).stdout
+    assert "not here" in reb("env", "list", built).stdout
     (row,) = json.loads(reb("env", "list", built, "--json").stdout)
-    assert row["removed"]
-    assert "was removed from podman" in reb("env", "export", attempt, tmp_path / "x").stderr
+    assert row["absent"]
+    assert (
+        "is not in the storage of podman that"
+        in reb("env", "export", attempt, tmp_path / "x").stderr
+    )
     gone = reb("verify", attempt)
     assert gone.returncode == 2
     assert "no environment" in gone.stderr
@@ -48,7 +51,7 @@ def test_verification_is_repeated_from_a_moved_environment(
     name = imported.stdout.splitlines()[0]
     assert f"reb verify --image {name} --task {suite / 'adder'}" in imported.stdout
     (row,) = json.loads(reb("env", "list", built, "--json").stdout)
-    assert not row["removed"]
+    assert not row["absent"]
     listed = json.loads(reb("env", "list", "--json").stdout)
     (row,) = [row for row in listed if row["name"] == name]
     assert row["imported"]

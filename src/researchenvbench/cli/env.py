@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Columns of a run's environments, beside their sizes.
+_RUN = ("attempt", "python", "image")
 #: After which it is said what takes so long.
 _PATIENCE_S = 2.0
 _WHOSE = click.option(
@@ -48,7 +50,10 @@ def list_environments(run: Path | None, sandbox: str | None, as_json: bool) -> N
       reb env list runs/starter-builtin
       reb env list
 
-    A container environment's size is what it has over its base image, which it shares.
+    The size is all that a build left: source, environment, caches. In a container it is what
+    the image has over its base image, which environments share. The prefix is the folder of the
+    reported interpreter alone, as the run's table and page show it; where that interpreter is
+    the base image's, it is shared, too.
     """
     import json
 
@@ -64,27 +69,40 @@ def list_environments(run: Path | None, sandbox: str | None, as_json: bool) -> N
     if not rows:
         click.echo("none" if run is None else f"none in {run}")
         return
-    headings = ("created", "name", "attempt") if run is None else ("attempt", "python", "image")
+    headings = ("created", "name", "attempt") if run is None else ("prefix", *_RUN)
     for line in _table(("size", *headings), [(_size(row), *_cells(row, run)) for row in rows]):
         click.echo(line)
-    sizes = [row["size_bytes"] for row in rows if row["size_bytes"] and not row.get("removed")]
+    sizes = [row["size_bytes"] for row in rows if row["size_bytes"] and not row.get("absent")]
     click.echo(f"{plural(len(rows), 'environment')}, {sum(sizes) / 1e6:.1f} MB")
 
 
 def _size(row: dict[str, Any]) -> str:
     size = row["size_bytes"]
-    if row.get("removed"):
-        return "removed"
+    if row.get("absent"):
+        # An engine keeps images for each user: another one's may be there.
+        return "not here" if row["image"] else "removed"
     if isinstance(size, int):
         return f"{size / 1e6:.1f} MB"
     return "not built" if row.get("finished") else "unfinished"
+
+
+def _prefix(size_bytes: int | None) -> str:
+    """As the run's table writes it."""
+    from ..results.wording import size
+
+    return size(size_bytes)
 
 
 def _cells(row: dict[str, Any], run: Path | None) -> tuple[str, ...]:
     from ..sandbox.containers.inventory import short_id
 
     if run is not None:
-        return (row["attempt"], row["python"] or "", short_id(row["image"] or ""))
+        return (
+            _prefix(row["prefix_bytes"]),
+            row["attempt"],
+            row["python"] or "",
+            short_id(row["image"] or ""),
+        )
     there = "" if row["attempt_exists"] else "  (not on this host)"
     name = row["name"] if row["name"] != row["image"] else short_id(row["image"])
     return (row["created"][:16].replace("T", " "), name, f"{row['attempt'] or '?'}{there}")
@@ -139,17 +157,28 @@ def _of_engines(sandbox: str | None) -> list[dict[str, Any]]:
 
 
 def _of_run(run: Path) -> list[dict[str, Any]]:
-    from ..run.environments import removed_images
+    from ..errors import RecordError
+    from ..run.environments import absent_environments
     from ..run.store import RunFolder
 
     RunFolder(run).require()
     attempts = RunFolder(run).attempts()
     builds = [attempt.load_build() for attempt in attempts]
-    gone = removed_images([build.environment for build in builds if build], say=_say)
+    absent = absent_environments(
+        {
+            attempt.path: build.environment
+            for attempt, build in zip(attempts, builds, strict=True)
+            if build is not None and build.environment is not None
+        },
+        say=_say,
+    )
     rows = []
     for attempt, build in zip(attempts, builds, strict=True):
         report = build.report if build else None
         environment = build.environment if build else None
+        record = None
+        with suppress(RecordError):
+            record = attempt.load_record()
         rows.append(
             {
                 "attempt": str(attempt.path),
@@ -157,8 +186,9 @@ def _of_run(run: Path) -> list[dict[str, Any]]:
                 "python": report.python_path if report else None,
                 "files": environment.files if environment else None,
                 "size_bytes": environment.size_bytes if environment else None,
+                "prefix_bytes": record.sizes.prefix_bytes if record else None,
                 "image": environment.image if environment else None,
-                "removed": bool(environment and environment.image in gone),
+                "absent": attempt.path in absent,
                 "base": environment.base_image if environment else None,
             }
         )

@@ -80,7 +80,7 @@ def _claims(summary: Summary) -> list[Figure]:
 def _costs(summary: Summary) -> list[Figure]:
     rows = [
         *_spread("build time", summary.build_s, duration, summary.counted),
-        *_spread("environment", summary.prefix_bytes, size, summary.counted),
+        *_spread("prefix", summary.prefix_bytes, size, summary.counted),
         *_spread("cost", summary.cost_usd, lambda usd: f"{usd:.2f} USD", summary.counted),
     ]
     if summary.tokens:

@@ -144,7 +144,7 @@ def _table(entries: Sequence[Entry], *, named: bool, full: bool) -> Table:
     for level in Level:
         table.add_column(f"{level}\n{level.label}" if named else str(level), no_wrap=True)
     table.add_column("build", justify="right", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("prefix", justify="right", no_wrap=True)
     statuses = {trouble.attempt: trouble.status for trouble in notes.troubles(entries)}
     for place, name in labels(entries).items():
         entry = entries[place]

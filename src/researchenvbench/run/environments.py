@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import RebError, SandboxError
+from ..sandbox import make_sandbox
 from ..sandbox.containers.inventory import (
     environment_image,
     environment_images,
@@ -28,7 +31,7 @@ from .cleaning import Item, keeps_a_name, remove_image, why_unneeded
 from .store import AttemptFolder, Job, RunFolder, is_attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..attempt import Environment
     from ..sandbox.containers.inventory import EnvironmentImage
@@ -73,9 +76,11 @@ def find_environment(named: str, engine_name: str | None = None) -> Found:
             return Found(engine, environment_image(engine, environment.image))
         except AbsentError:
             raise RebError(
-                f"{folder}: its environment {short_id(environment.image)} was removed from "
-                f"{engine.name}",
-                advice="build it again: reb run with the options of its run and another --out; or "
+                f"{folder}: its environment {short_id(environment.image)} is not in the storage "
+                f"of {engine.name} that {user_name(os.getuid())} uses here: it was removed, or is "
+                "another user's or another storage's",
+                advice=f"look as the user who built it{_whose(folder)}: {engine.name} image ls; "
+                "else build it again: reb run with the options of its run and another --out; or "
                 "reb env import, where a file of it was kept",
             ) from None
     if folder.is_dir():
@@ -136,20 +141,42 @@ def all_environments(
     return sorted(found, key=lambda entry: entry.image.created, reverse=True)
 
 
-def removed_images(
-    environments: Sequence[Environment | None], *, say: Callable[[str], None] = lambda _: None
-) -> set[str]:
-    """Ids of those images of environments that their engine does not have any more."""
-    gone: set[str] = set()
-    images = [one for one in environments if one is not None and one.image is not None]
-    for name in sorted({one.sandbox for one in images}):
+def absent_environments(
+    environments: Mapping[Path, Environment], *, say: Callable[[str], None] = lambda _: None
+) -> set[Path]:
+    """Those attempts whose environment this user does not have here, of these by folder."""
+    local = {folder: one for folder, one in environments.items() if one.sandbox == "local"}
+    absent = {folder for folder in local if not make_sandbox("local").holds(folder)}
+    images = {folder: one for folder, one in environments.items() if one.image is not None}
+    for name in sorted({one.sandbox for one in images.values()}):
         try:
             there = image_ids(find_engine(name))
         except RebError as error:
             say(f"whether images are still there is not known: {error.args[0]}")
             continue
-        gone |= {str(one.image) for one in images if one.sandbox == name} - there
-    return gone
+        absent |= {
+            folder
+            for folder, one in images.items()
+            if one.sandbox == name and one.image not in there
+        }
+    return absent
+
+
+def user_name(uid: int) -> str:
+    """What a user is called here; the number of one without a name."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _whose(attempt: Path) -> str:
+    """Whose an attempt's folder is, in words; empty where it is this user's or cannot be told."""
+    with suppress(OSError):
+        uid = attempt.stat().st_uid
+        if uid != os.getuid():
+            return f" ({user_name(uid)}, by the folder)"
+    return ""
 
 
 def task_of(image: EnvironmentImage) -> str:

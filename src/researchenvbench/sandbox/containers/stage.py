@@ -169,8 +169,10 @@ def _remove(engine: Engine, cid: Path) -> None:
 def image_gone(engine: Engine, image: str) -> SandboxError:
     """What is to be said where an environment's image was removed."""
     return SandboxError(
-        f"{engine.name} has no image {image} any more",
-        advice="remove the attempt's folder, then run the same command again: it builds anew",
+        f"{engine.name} has no image {image} in the storage that this user has here: it was "
+        "removed, or is another user's",
+        advice=f"look as the user who built it ({engine.name} image ls); else remove the "
+        "attempt's folder, then run the same command again: it builds anew",
     )
 
 

@@ -36,6 +36,14 @@ class AssetError(RebError):
     """What a stage reads cannot be had, or is not what the task promises."""
 
 
+class UnreachableError(AssetError):
+    """The server of what a stage reads did not answer, so that nothing is known of it."""
+
+    def __init__(self, message: str, *, host: str, advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.host = host
+
+
 class SandboxError(RebError):
     """The place where a build or a stage should happen cannot be made or entered."""
 

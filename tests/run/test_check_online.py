@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from researchenvbench.run.check_online import check_online
@@ -29,7 +31,9 @@ def look(tmp_path):
         (tmp_path / "task.toml").write_text(
             f'schema = 1\nname = "looked"\ndomain = "tests"\n[source]\n{source}\n{lines}'
         )
-        return check_online(load_task(tmp_path), print)
+        found = check_online(load_task(tmp_path), print)
+        assert not found.unreached
+        return found.problems, found.notes
 
     return run
 
@@ -108,3 +112,64 @@ class TestSource:
         problems, notes = look("", self.source(repository.folder, commit="1" * 40, more=gone))
         assert problems == []
         assert len(notes) == 1
+
+
+@pytest.fixture
+def nobody():
+    """The address of a server that there is not."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def test_without_a_network_it_is_said_once_and_nothing_is_wrong(reb, suite, repository, nobody):
+    commit = repository.commit({"train.py": "", "install.py": ""})
+    for name in ("adder", "server"):
+        path = suite / name / "task.toml"
+        text = path.read_text().split("[stages.")[0].split("[source]")[0]
+        source = f'[source]\nkind = "git"\nurl = "http://{nobody}/a.git"\ncommit = "{commit}"\n'
+        path.write_text(f"{text}{source}{hub()}")
+    done = reb(
+        *("tasks", "check", suite, "--online"), HF_ENDPOINT=f"http://{nobody}", no_proxy="127.0.0.1"
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.startswith(f"adder: good; not pinned: model; not asked: {nobody}\n")
+    assert done.stdout.rstrip().endswith(": 0 good, 2 good as far as could be asked")
+    assert done.stdout.count(f"not asked: {nobody}") == 2
+    assert done.stderr.count("cannot be reached from here") == 1
+    assert f"not asked, since they cannot be reached from here: {nobody};" in done.stderr
+    assert "next try" not in done.stderr, "a server that git did not reach is not asked again"
+
+
+def test_a_fault_is_a_fault_also_where_a_server_cannot_be_reached(
+    repository, tmp_path, nobody, monkeypatch
+):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("HF_ENDPOINT", f"http://{nobody}")
+    repository.commit({"a.py": ""})
+    source = f'kind = "git"\nurl = "{repository.folder}"\ncommit = "{"1" * 40}"'
+    (tmp_path / "task.toml").write_text(
+        f'schema = 1\nname = "looked"\ndomain = "tests"\n[source]\n{source}\n{hub()}'
+    )
+    said = []
+    found = check_online(load_task(tmp_path), said.append)
+    assert [line.partition(":")[0] for line in found.problems] == ["source"]
+    assert found.unreached == {nobody}
+    assert len(said) == 1, "it was tried again"
+
+
+def test_one_address_that_cannot_be_reached_leaves_it_open(
+    repository, tmp_path, nobody, monkeypatch
+):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    repository.commit({"a.py": ""})
+    source = (
+        f'kind = "git"\nurl = "{repository.folder}"\ncommit = "{"1" * 40}"\n'
+        f'also_at = ["http://{nobody}/a.git"]'
+    )
+    (tmp_path / "task.toml").write_text(
+        f'schema = 1\nname = "looked"\ndomain = "tests"\n[source]\n{source}\n'
+    )
+    found = check_online(load_task(tmp_path), print)
+    assert (found.problems, found.unreached) == ([], {nobody})
+    assert "has lost the commit" in found.notes[0]

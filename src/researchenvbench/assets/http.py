@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from ..errors import AssetError
+from ..errors import AssetError, UnreachableError
 from .progress import Progress, check_room
 
 if TYPE_CHECKING:
@@ -196,7 +196,8 @@ class Client:
                 timeout=(_CONNECT_S, _SILENCE_S),
             )
         except requests.RequestException as error:
-            raise _Again(f"it cannot be reached ({_kind(error)})", weight=3) from error
+            why = f"it cannot be reached ({_kind(error)})"
+            raise _Again(why, weight=3, unreached=True) from error
 
     def _persist(self, url: str, read: Callable[[], Any]) -> Any:
         """Try until it is there, the server says no, or nothing has come of several tries."""
@@ -208,11 +209,14 @@ class Client:
                 idle = 0 if again.reached_bytes > best_bytes else idle + again.weight
                 best_bytes = max(best_bytes, again.reached_bytes)
                 if idle >= _TRIES:
-                    raise AssetError(
-                        f"{_host(url)}: {again.why}, however often it was tried",
-                        advice="check the network and the proxy, or try again later: what has come "
-                        "is kept, and the same command goes on",
-                    ) from again
+                    said = f"{_host(url)}: {again.why}, however often it was tried"
+                    advice = (
+                        "check the network and the proxy, or try again later: what has come "
+                        "is kept, and the same command goes on"
+                    )
+                    if again.unreached:
+                        raise UnreachableError(said, host=_host(url), advice=advice) from again
+                    raise AssetError(said, advice=advice) from again
                 wait_s = (
                     min(_FIRST_WAIT_S * 2.0 ** (idle - 1), 30.0)
                     if again.wait_s is None
@@ -225,12 +229,19 @@ class Client:
 
 class _Again(Exception):  # noqa: N818  # asks for a further try
     def __init__(
-        self, why: str, *, wait_s: float | None = None, reached_bytes: int = 0, weight: int = 1
+        self,
+        why: str,
+        *,
+        wait_s: float | None = None,
+        reached_bytes: int = 0,
+        weight: int = 1,
+        unreached: bool = False,
     ) -> None:
         super().__init__(why)
         self.why = why
         self.wait_s = wait_s  #: as the server asks; None: longer each time
         self.reached_bytes = reached_bytes  #: how much of the file is there
+        self.unreached = unreached  #: there was no answer at all
         self.weight = weight  #: how much it counts: who is not there rarely comes back soon
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..asset import HubAsset, UrlAsset
 from . import hub, url
@@ -35,6 +36,17 @@ def look_up(asset: Asset, say: Callable[[str], None]) -> Original | None:
     if isinstance(asset, UrlAsset):
         return Original(size_bytes=url.size_of(asset, say))
     return None
+
+
+def host_of(asset: Asset) -> str:
+    """The host that is asked for the original; empty where none is."""
+    if isinstance(asset, HubAsset):
+        address = hub.endpoint()
+    elif isinstance(asset, UrlAsset):
+        address = asset.url
+    else:
+        return ""
+    return urlsplit(address).netloc.rpartition("@")[2]
 
 
 def _of_hub(described: tuple[list[hub.HubFile], dict[str, Any]]) -> Original:

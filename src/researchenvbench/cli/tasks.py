@@ -123,7 +123,7 @@ def check(name: str, online: bool) -> int:
       reb tasks check paper44 --online
 
     Exits with 1 when something is wrong, with 3 when all that could be looked at is good and
-    a source could not be had here.
+    a source could not be had here, or a server not be asked.
     """
     from ..run.check import check_with_source
     from ..run.check_online import check_online
@@ -134,14 +134,18 @@ def check(name: str, online: bool) -> int:
     one_task = (Path(name) / "task.toml").is_file() or _is_of_a_suite(name)
     tasks = (_task(name),) if one_task else load_suite(name).tasks
     installs = host_environment().installs
-    faulty = unreached = 0
+    faulty = unreached = unasked = 0
+    silent: set[str] = set()
     started = time.monotonic()
     for task in tasks:
         checked = check_with_source(task, installs)
         lines, notes = checked.problems, list(checked.notes)
         if online:
-            gone, found = check_online(task, lambda line: click.echo(line, err=True))
-            lines, notes = lines + gone, notes + found
+            found = check_online(task, lambda line: click.echo(line, err=True), unreached=silent)
+            lines, notes = lines + found.problems, notes + found.notes
+            silent |= found.unreached
+            unasked += bool(found.unreached and not lines and not checked.not_compared)
+            notes += [f"not asked: {', '.join(sorted(found.unreached))}"] if found.unreached else []
         for line in lines:
             click.echo(f"{task.folder / 'task.toml'}: {line}", err=True)
         if checked.not_compared:
@@ -155,12 +159,20 @@ def check(name: str, online: bool) -> int:
         notes += [f"not written: {', '.join(unwritten)}"] if unwritten else []
         click.echo("; ".join([f"{task.name}: {count if lines else fine}", *notes]))
     if len(tasks) > 1:
-        good = len(tasks) - faulty - unreached
+        good = len(tasks) - faulty - unreached - unasked
         parts = [f"{good} good", f"{faulty} with problems" if faulty else ""]
         parts.append(f"{unreached} not compared with their source" if unreached else "")
+        parts.append(f"{unasked} good as far as could be asked" if unasked else "")
         click.echo(
             f"{len(tasks)} tasks checked in {time.monotonic() - started:.1f} s: "
             f"{', '.join(part for part in parts if part)}"
+        )
+    if silent:
+        click.echo(
+            f"not asked, since they cannot be reached from here: {', '.join(sorted(silent))}; "
+            "what they hold is neither good nor bad. Check the network and the proxy, then give "
+            "the same command again",
+            err=True,
         )
     if unreached:
         click.echo(
@@ -170,7 +182,7 @@ def check(name: str, online: bool) -> int:
         )
     if faulty:
         return EXIT_FAILED
-    return EXIT_INCONCLUSIVE if unreached else 0
+    return EXIT_INCONCLUSIVE if unreached or unasked else 0
 
 
 @command.command("totals", short_help="Count imports, and compare with what was published.")

@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -159,6 +160,27 @@ def test_printed_commands_can_be_pasted(tmp_path, monkeypatch):
     ]
     shown = reb("build", repo).stderr
     assert f"reb build {shlex.quote(str(repo))} --replace" in shown
+
+
+def test_a_build_leaves_nothing_but_the_environment_and_names_its_log(tmp_path, monkeypatch):
+    monkeypatch.setenv("REB_CACHE", str(tmp_path / "cache"))
+    repo = tmp_path / "a repository"
+    repo.mkdir()
+    (repo / "fit.py").write_text("import json\nprint(1)\n")
+    done = reb("build", repo, "--index-date", "none")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in repo.iterdir()) == [".venv", "fit.py"]
+    log = Path(done.stderr.splitlines()[-1].removeprefix("log: "))
+    assert log.parent == tmp_path / "cache" / "builds"
+    assert log.read_text().startswith("# ")
+
+    (repo / "fit.py").write_text("import nonesuch_module_of_nobody\n")
+    limit = ("--time-limit", "0.01")  # less than a second: it does not get far
+    failed = reb("build", repo, "--replace", "--index-date", "none", "--quiet", *limit)
+    assert failed.returncode == 1
+    assert failed.stdout.rstrip().endswith(f"; log: {log}")
+    assert log.is_file()
+    assert not (repo / ".venv.log").exists()
 
 
 def test_a_run_is_not_taken_for_an_environment(tmp_path):

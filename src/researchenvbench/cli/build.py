@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shlex
 import sys
 import time
@@ -34,7 +36,9 @@ from . import EXIT_FAILED
     metavar="MINUTES",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Also write the report here.")
-@click.option("--log", type=click.Path(path_type=Path), help="The log.  [default: PREFIX.log]")
+@click.option(
+    "--log", type=click.Path(path_type=Path), help="The log.  [default: a file in the cache]"
+)
 @click.option("--replace", is_flag=True, help="Make an environment that is there already anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print outcome and report as JSON.")
 @click.option("--quiet", is_flag=True, help="Only the last line.")
@@ -70,7 +74,7 @@ def command(
     repo = path.resolve()
     target = (prefix or repo / ".venv").absolute()
     _may_be_made(target, path, replace=replace)
-    log_file = (log or target.with_name(f"{target.name}.log")).absolute()
+    log_file = (log or _log_of(target)).absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     log_file.unlink(missing_ok=True)
     host = host_environment()
@@ -109,11 +113,25 @@ def command(
         }
         click.echo(json.dumps(facts, indent=1))
     elif complete:
+        if not quiet:
+            click.echo(f"log: {log_file}", err=True)
         named = f" --python {shlex.quote(str(target))}" if prefix else ""
         click.echo(f"{target} is ready; judge it with: reb verify {shlex.quote(str(path))}{named}")
     else:
         click.echo(f"{target} is not complete: {why}; log: {log_file}")
     return 0 if complete else EXIT_FAILED
+
+
+def _log_of(target: Path) -> Path:
+    """Where the log of an environment is kept: beside verifications, and not in the repository.
+
+    A repository is the user's own, and its status is looked at; the next build of the same
+    environment writes over it.
+    """
+    from ..places import default_cache
+
+    key = hashlib.sha256(os.fsencode(target)).hexdigest()[:12]
+    return default_cache() / "builds" / f"{target.parent.name or 'root'}-{key}.log"
 
 
 def _may_be_made(target: Path, path: Path, *, replace: bool) -> None:

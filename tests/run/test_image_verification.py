@@ -42,6 +42,13 @@ def test_verification_is_repeated_from_a_moved_environment(
         "is not in the storage of podman that"
         in reb("env", "export", attempt, tmp_path / "x").stderr
     )
+    line = ("run", suite, "--agent", "gold", "--only", "adder", "--out", built)
+    line += ("--sandbox", "podman", "--sandbox-option", f"image={debian_image.id}")
+    assert " done\n" in reb(*line, "--dry-run").stdout
+    again = reb(*line, "--reverify")
+    assert again.returncode == 0, again.stderr
+    assert "the environment was removed: adder--1." in again.stderr
+    assert record_of(built) == record
     gone = reb("verify", attempt)
     assert gone.returncode == 2
     assert "no environment" in gone.stderr

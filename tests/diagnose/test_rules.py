@@ -94,6 +94,13 @@ def test_the_last_words_win() -> None:
     assert later.owner is Owner.AGENT
 
 
+def test_a_library_that_was_warned_of_is_no_cause() -> None:
+    said = "Failed to load image Python extension: libGL.so.1: cannot open shared object file"
+    for warning in (f"io/image.py:13: UserWarning: {said}", f"[WARNING] {said}"):
+        assert diagnose(f"{warning}\nstopped\n") is None
+    assert diagnose(f"ImportError: {said}\n") is not None
+
+
 def test_a_wrapper_gives_way_to_the_cause_that_it_names() -> None:
     wrapped = """
 try:

@@ -194,3 +194,11 @@ def test_what_uv_writes_is_fine(
     script = made / "bin" / "gradkit-run"
     assert script_problem(script, judged, frozenset(), box) is None
     assert path_problem(judged, box) is None
+    # A shell finds by PATH what a script that can be moved calls, and nothing else does.
+    for name in ("dirname", "realpath"):
+        (made / "bin" / name).write_text("#!/bin/sh\necho /elsewhere\n")
+        found = script_problem(script, judged, frozenset(), box)
+        calls = bool(options) and f"$({name} " in script.read_text()
+        assert (f"/bin/{name} comes before the system's" in (found or "")) is calls
+        (made / "bin" / name).unlink()
+    assert not options or "$(dirname " in script.read_text()

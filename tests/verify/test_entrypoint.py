@@ -146,6 +146,30 @@ def test_a_missing_system_library_is_the_hosts_and_names_the_package(judge):
     assert result.system_packages == ("libosmesa6",)
 
 
+@pytest.mark.parametrize(
+    ("how", "owner"),
+    [
+        ("raise ValueError('x')", Owner.AGENT),
+        ("os.kill(os.getpid(), 11)", Owner.AGENT),
+        ("import warnings; warnings.warn(str(error)); os._exit(3)", Owner.AGENT),
+        ("raise SystemExit(str(error))", Owner.HOST),
+    ],
+)
+def test_a_library_that_nobody_needs_excuses_nothing(judge, how, owner):
+    script = f"""
+import ctypes, os
+try:
+    ctypes.CDLL('libOSMesa.so.8')
+except OSError as caught:
+    error = caught
+    print(error, flush=True)
+{how}"""
+    more = f"exec({script!r})"
+    if "warn" in how:
+        more = more.replace("print(error, flush=True)", "pass")
+    assert judge(variant("adder", **prints("x", more=more))).owner is owner
+
+
 def test_a_library_that_the_host_has_is_not_believed_to_be_missing(judge):
     lies = "raise OSError('libz.so.1: cannot open shared object file: No such file')"
     result = judge(variant("adder", **prints("x", more=lies)))

@@ -247,6 +247,44 @@ class TestWhatIsStartedInTheEnd:
         for name in ("shim-more", "shim-of-nothing"):
             assert told(box, str(fakes / name)) == [("interpreter-wrapper-alters", True)], name
 
+    @pytest.mark.parametrize(
+        ("told_by", "version"),
+        [
+            ("", "one"),
+            ("two\n", "two"),
+            ("# mine\n\n gone\ntwo more\n", "two"),
+            ("3.11\n", "3.11.10"),
+            ("python-3.11.9\n", "3.11.9"),
+            ("../../x\n", ""),
+            ("gone\n", ""),
+        ],
+    )
+    def test_a_shim_is_what_it_starts_from_the_work_tree(
+        self, box: StageBox, tmp_path: Path, told_by: str, version: str
+    ) -> None:
+        pyenv = tmp_path / "pyenv"
+        for name in ("libexec/pyenv", "libexec/pyenv-exec", "libexec/pyenv-rehash"):
+            (pyenv / name).parent.mkdir(parents=True, exist_ok=True)
+            (pyenv / name).write_text("#!/bin/sh\nexit 1\n")  # nobody asks pyenv itself
+        for name in ("one", "two", "3.11.9", "3.11.10"):
+            (pyenv / "versions" / name / "bin").mkdir(parents=True)
+            (pyenv / "versions" / name / "bin/python").symlink_to(sys.executable)
+        (pyenv / "version").write_text("one\n")
+        shim = pyenv / "shims/python"
+        shim.parent.mkdir()
+        shim.write_text(SHIM.format(root=pyenv, more=""))
+        shim.chmod(0o755)
+        if told_by:
+            box.put(box.layout.repo / ".python-version", told_by.encode())
+        variables = box.variables(host_environment({"PATH": "/usr/bin:/bin"}), installs=False)
+        found, why = ask(box, str(shim), {**variables, "PYENV_VERSION": "3.11.9"}, tmp_path / "log")
+        if version:
+            assert found is not None, why
+            assert found.executable == f"{pyenv}/versions/{version}/bin/python"
+        else:
+            assert found is None
+            assert "ended with exit status 1" in why or "is a shim of pyenv" in why
+
     @pytest.mark.parametrize("name", ["computes", "pythons"])
     def test_a_script_whose_end_nobody_knows_is_none(
         self, box: StageBox, tmp_path: Path, name: str

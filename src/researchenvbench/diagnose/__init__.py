@@ -49,6 +49,8 @@ class _Rule:
     general: bool  #: names the error and no cause
 
 
+#: What a line says in front of something that its program went on without.
+_WARNED = re.compile(r"\b\w*Warning\b|\bWARN(?:ING)?\b")
 #: How Python joins two tracebacks when an exception was raised `from` another.
 _DIRECT_CAUSE = "The above exception was the direct cause of the following exception:"
 
@@ -78,6 +80,9 @@ def _last_known(lines: list[str]) -> tuple[int, Diagnosis | None, bool]:
     for number in range(len(lines) - 1, -1, -1):
         for rule in _rules():
             match = rule.pattern.search(lines[number][:2000])
+            before = match.string[: match.start()] if match else ""
+            if rule.want is Want.LIBRARY and _WARNED.search(before):
+                break  # an extension that nobody needs: another thing has ended the program
             diagnosis = _apply(rule, match) if match else None
             if diagnosis is not None:
                 return number, diagnosis, rule.general

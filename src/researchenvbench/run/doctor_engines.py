@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HostError, RebError
-from ..sandbox.containers.given import needs_host_network, package_mounts
+from ..sandbox.containers.given import needs_host_network, package_places
 from ..sandbox.containers.options import Options
 from ..sandbox.engines import ENGINES
 from ..sandbox.engines.finding import find_engine
@@ -213,8 +213,7 @@ def _shared_memory() -> Line:
 
 
 def _given(host: HostEnvironment) -> Iterator[Line]:
-    for mount in package_mounts(host)[1::2]:
-        place, _, inside = mount.removesuffix(":ro").rpartition(":")
+    for place, inside in package_places(host):
         yield Line("builds see", f"{place}{f' as {inside}' if inside != place else ''}, read-only")
     if needs_host_network(host):
         yield Line(

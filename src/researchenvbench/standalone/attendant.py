@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from . import examine, files
+from . import examine, files, memory
 from .orders import read_order
 
 TYPE_CHECKING = False
@@ -49,7 +49,10 @@ class Attendant:
             answer = {"refused": words, "errno": error.errno or 0}
         except Exception as error:  # noqa: BLE001 - whatever it was, who asked is told
             answer = {"refused": f"{type(error).__name__}: {error}", "errno": 0}
-        self._say(answer)
+        if isinstance(answer, bytes):  # of a look, and large as it may be
+            self._write(answer)
+        else:
+            self._say(answer)
 
     def _prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make a stage's own folders, empty, whatever was there; tells the file system's time."""
@@ -94,8 +97,35 @@ class Attendant:
                 continue  # gone since it was listed
         return {}
 
-    def _examine(self, request: dict[str, Any]) -> dict[str, Any]:
-        return examine.look(request["module"], request["order"])
+    def _examine(self, request: dict[str, Any]) -> dict[str, Any] | bytes:
+        """The answer of a look by a child, so that we are there to say what has ended it.
+
+        Where the container has no room for a child we look ourselves.
+        """
+        module, order = request["module"], request["order"]
+        at_limit, ended = memory.times_at_limit(), memory.ended_by_host()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        try:
+            child, answers = _looks(module, order)
+        except OSError:
+            return examine.look(module, order)
+        else:
+            with os.fdopen(answers, "rb") as stream:
+                said = stream.read()
+            _, status = os.waitpid(child, 0)
+        finally:
+            signal.signal(signal.SIGCHLD, _reap)
+            _reap()
+        if status == 0:
+            return said
+        cannot = f"what was left cannot be looked at ({module})"
+        if memory.times_at_limit() > at_limit:
+            why = "it took more memory than the container may have"
+        elif memory.ended_by_host() > ended:
+            return {"host": f"{cannot}: the host ran out of memory"}
+        else:
+            why = "somebody in the container has ended the look"
+        return {"refused": f"{cannot}: {why}", "errno": 0}
 
     def _end(self, _: dict[str, Any]) -> dict[str, Any]:
         """Kill whoever else is in the container, also those that were stopped."""
@@ -114,6 +144,26 @@ class Attendant:
         left = memoryview(len(content).to_bytes(_LENGTH_BYTES, "little") + content)
         while left:
             left = left[os.write(self._answers, left) :]
+
+
+def _looks(module: str, order: dict[str, Any]) -> tuple[int, int]:
+    """A child that looks, and where its answer comes from."""
+    answers, into = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(answers)
+        os.close(into)
+        raise
+    if child:
+        os.close(into)
+        return child, answers
+    try:
+        with os.fdopen(into, "wb") as stream:
+            stream.write(json.dumps(examine.look(module, order)).encode("ascii"))
+        os._exit(0)
+    finally:
+        os._exit(1)
 
 
 def _remove(path: Path) -> None:

@@ -25,12 +25,14 @@ _START_BYTES = 8192
 #: Of a path that is too long for the kernel, or has spaces: uv's, pip's and conda's second line.
 _HAND_OVER = ' "$0" "$@"'
 _EXEC = "'''exec' "
-#: How uv writes the script's own folder, where an environment may be moved.
+#: How uv writes the script's own folder, where an environment may be moved; and the programs
+#: that a shell finds for it by PATH, on which the environment comes first.
 _BESIDE = (
     '"$(dirname -- "$(realpath -- "$0")")"/',
     '"$(CDPATH= cd -- "$(dirname -- "$0")" && echo "$PWD")"/',
     '"$(dirname -- "$0")"/',
 )
+_FINDING = ("dirname", "realpath")
 _ENV = re.compile(r"/usr/bin/env[ \t]+(python[\d.]*)")
 #: What installers give a script's interpreter; others could be a program of their own.
 _OPTIONS = re.compile(r"-[bBdEIOPqsSuv]+")
@@ -56,8 +58,14 @@ def script_problem(
     if not start.startswith("#!"):
         return unlisted  # a compiled launcher
     said = start.partition("\n")[0].removeprefix("#!").strip()
-    named = named_interpreter(start, script, Path(interpreter.executable).parent)
+    binaries = Path(interpreter.executable).parent
+    named = named_interpreter(start, script, binaries)
     if named and _is_judged(named, interpreter, box):
+        if planted := _planted(start, binaries, box):
+            return (
+                f"the console script {script.name} finds its interpreter by "
+                f"{planted.name}, and {planted} comes before the system's"
+            )
         return unlisted
     return (
         f"the console script {script.name} runs another interpreter than the reported one: "
@@ -98,6 +106,19 @@ def _handed_over(line: str, script: Path) -> str:
     clear = not re.search(r"[$`]", head) and all(map(_OPTIONS.fullmatch, options))
     path = f"{folder}{program}"
     return path if clear and path.startswith("/") else ""
+
+
+def _planted(start: str, binaries: Path, box: StageBox) -> Path | None:
+    """A program of the environment that a script's shell calls in place of the system's."""
+    head = start.split("\n", 2)[1].partition(_HAND_OVER)[0] if "\n" in start else ""
+    if not head.startswith(tuple(_EXEC + beside for beside in _BESIDE)):
+        return None
+    for name in _FINDING:
+        path = binaries / name
+        steps = box.examine("launch", {"path": str(path)})["steps"]
+        if f"$({name} " in head and steps[-1]["kind"] not in ("missing", "folder"):
+            return path
+    return None
 
 
 def _is_judged(path: str, interpreter: Interpreter, box: StageBox) -> bool:

@@ -311,6 +311,8 @@ def _verdict(
                 "advice": "run fewer attempts at a time, or on a host with more memory",
             }
         )
+    if cause is not None and cause.want is Want.LIBRARY and finished.signal:
+        cause = None  # who lacks a library is told so and ends; a crash has another cause
     return _blame(result, cause, subject, box) if verdict is Verdict.FAILED else result
 
 

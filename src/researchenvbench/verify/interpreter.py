@@ -14,7 +14,7 @@ from pydantic import StringConstraints
 from ..errors import RefusedError
 from ..sandbox import Command
 from ..stored import Stored
-from .integrity.launch import outline, why_no_interpreter
+from .integrity.launch import outline, past_shims, why_no_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,9 @@ with open(sys.argv[3], "w") as answer:
 class Interpreter:
     """A Python that answered."""
 
-    executable: str  #: as it was reported; a link is kept, since it decides the prefix
+    #: As it was reported, or what pyenv's shim starts from the work tree in its place. A link is
+    #: kept, since it decides the prefix.
+    executable: str
     version: str
     implementation: str
     prefix: str
@@ -110,13 +112,15 @@ def ask(
     """
     if not path.startswith("/") or "\0" in path:
         return None, f"python_path is not an absolute path: {path[:200]!r}"
+    steps = box.examine("launch", {"path": path, "folder": str(box.layout.repo)})["steps"]
+    started = past_shims(steps)
     nonce = secrets.token_hex(16)
     left, right = secrets.randbelow(10**9), secrets.randbelow(10**9)
     answer_path = box.layout.tools / f"answer-{nonce}.json"
     box.put(answer_path, b"")
     finished = box.run(
         Command(
-            argv=[path, "-I", "-c", _QUESTION, nonce, f"{left}*{right}", str(answer_path)],
+            argv=[started, "-I", "-c", _QUESTION, nonce, f"{left}*{right}", str(answer_path)],
             cwd=box.layout.work,
             env=environment,
             time_limit_s=_TIME_LIMIT_S,
@@ -135,7 +139,6 @@ def ask(
     if answer is None or (answer.nonce, answer.product) != (nonce, left * right):
         how = finished.signal or f"exit status {finished.exit_code}"
         return None, f"{path} is no Python interpreter: it ended with {how} and no right answer"
-    steps = box.examine("launch", {"path": path})["steps"]
     why = why_no_interpreter(steps)
     if why:
         return None, f"{path} is no Python interpreter: {why}"
@@ -145,7 +148,7 @@ def ask(
     elif answer.prefix != answer.base_prefix:
         kind = "venv"
     interpreter = Interpreter(
-        executable=path,
+        executable=started,
         version=answer.version,
         implementation=answer.implementation,
         prefix=answer.prefix,

@@ -38,6 +38,18 @@ def test_nothing_of_an_asset_can_be_changed(sandbox, frozen, assets, tmp_path):
     assert sorted(path.name for path in (tmp_path / "weights").rglob("*")) == ["deep", "w.bin"]
 
 
+@pytest.mark.parametrize("odd", ["a:b", "a:b,c", 'a:"b",c', "a:b=c d,readonly=false"])
+def test_names_that_engines_would_divide(sandbox, frozen, tmp_path, odd):
+    (tmp_path / odd).mkdir()
+    (tmp_path / odd / odd).write_bytes(b"1,2\n")
+    shown = {f"data/{odd}": tmp_path / odd / odd, "whole": tmp_path / odd}
+    with sandbox.stage_box(frozen, network=False, gpus=(), assets=shown) as box:
+        at = box.layout.assets
+        assert box.read(at / "data" / odd, 100) == b"1,2\n"
+        assert box.read(at / "whole" / odd, 100) == b"1,2\n"
+        assert not run(box, f"echo more >> {at}/whole/new", tmp_path / "log")[0].ok
+
+
 def test_they_are_at_a_place_that_no_build_could_know(sandbox, frozen, assets):
     places = []
     for _ in range(2):

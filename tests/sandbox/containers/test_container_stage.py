@@ -224,6 +224,48 @@ class TestFiles:
             stage.examine("no_such", {})
         assert stage.examine("sizes", {"root": env})["bytes"] >= 5007
 
+    def test_a_look_that_takes_all_the_memory_is_the_environments(self, containers, frozen, log):
+        sandbox = containers(memory="300m")
+        if not sandbox.engine.limits:
+            pytest.skip("the engine cannot limit the memory of containers here")
+        lists = (
+            "cd $(python3 -c 'import site; print(site.getsitepackages()[0])' || echo /usr/lib); "
+            "mkdir -p $PWD && echo 'import x' > x.pth; for n in 1 2 3; do mkdir x-$n.dist-info; "
+            "yes x-1.dist-info/RECORD,sha256=x,1 | head -c 66000000 > x-$n.dist-info/RECORD; done"
+        )
+        order = {"path": "/usr/bin/python3", "home": "/root", "hooks": True, "frameworks": {}}
+        with sandbox.stage_box(frozen, network=False, gpus=()) as box:
+            assert box.examine("prefix", order)["hooks"] is not None
+            finished, output = run(box, lists, log)
+            assert finished.ok, output
+            with pytest.raises(RefusedError, match="more memory than the container may have"):
+                box.examine("prefix", order)
+            # The attendant is still there, and so are others' looks.
+            assert box.examine("sizes", {"root": "/usr/bin"})["bytes"] > 1000
+
+    def test_a_look_that_somebody_in_there_ends_is_theirs(self, sandbox, frozen, tmp_path):
+        kill = (
+            "import os, signal\n"
+            "while True:\n"
+            "    for name in os.listdir('/proc'):\n"
+            "        try:\n"
+            "            parent = open(f'/proc/{name}/stat').read().split()[3]\n"
+            "            if name.isdigit() and parent == '1':\n"
+            "                os.kill(int(name), signal.SIGKILL)\n"
+            "        except OSError:\n"
+            "            pass\n"
+        )
+        command = Command(["python3", "-c", kill], Path("/"), {"PATH": "/usr/bin"}, 60)
+        with sandbox.stage_box(frozen, network=False, gpus=()) as box:
+            running = box.start(command, tmp_path / "kill.log")
+            try:
+                time.sleep(1)
+                with pytest.raises(RefusedError, match="somebody in the container has ended"):
+                    box.examine("sizes", {"root": "/"})
+            finally:
+                running.stop()
+            assert box.examine("sizes", {"root": "/usr/bin"})["bytes"] > 1000
+
     def test_a_look_that_does_not_end_is_the_environments(self, sandbox, frozen):
         with (
             sandbox.stage_box(frozen, network=False, gpus=()) as box,

@@ -1,5 +1,6 @@
 """What containers are given: decided without an engine, so tried without one."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,18 @@ class TestMounts:
     @pytest.mark.usefixtures("without_system_certificates")
     def test_without_settings_there_is_nothing(self):
         assert package_mounts(HostEnvironment()) == []
+
+    def test_paths_that_engines_would_divide(self, tmp_path):
+        certificates = tmp_path / 'of:the,"host"' / "ca.pem"
+        certificates.parent.mkdir()
+        certificates.touch()
+        host = HostEnvironment(installs={"PIP_CERT": str(certificates)})
+        flag, said = package_mounts(host)
+        assert flag == "--mount"
+        [fields] = csv.reader([said])
+        assert fields == [
+            "type=bind", f"source={certificates}", f"target={CERTIFICATES}", "readonly"
+        ]  # fmt: skip
 
 
 class TestVariables:

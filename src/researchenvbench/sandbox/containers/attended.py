@@ -185,6 +185,10 @@ class Attended:
             raise SandboxError(f"the container's answer cannot be read: {error}") from error
         if not isinstance(answer, dict):
             raise SandboxError("the container's answer is none")
+        if "host" in answer:
+            raise SandboxError(
+                str(answer["host"]), advice="run fewer attempts at a time, or on a larger host"
+            )
         if "refused" in answer:
             raise refused(str(answer["refused"]), answer["errno"])
         return answer

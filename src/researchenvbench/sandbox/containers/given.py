@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from ...owner import this_owner
 from ..engines.engine import LABEL
+from ..engines.mounts import shown
 from ..gpu import inventory
 from ..host_environment import variables_of
 from .inventory import OWNER
@@ -91,22 +92,30 @@ def devices(engine: Engine, gpus: Sequence[str]) -> list[str]:
 
 
 def package_mounts(host: HostEnvironment, certificates: Path = CERTIFICATES) -> list[str]:
-    """Flags for what of this host installs need, read-only: certificates and local packages.
+    """Flags for `package_places`, read-only."""
+    places = package_places(host, certificates)
+    return [flag for source, target in places for flag in shown(source, target)]
+
+
+def package_places(
+    host: HostEnvironment, certificates: Path = CERTIFICATES
+) -> list[tuple[Path, Path]]:
+    """What of this host installs need, and where they see it: certificates and local packages.
 
     Args:
         host: What names them.
         certificates: Where the container sees the certificates; local packages are at the
             same place as here, since the settings name it.
     """
-    flags = []
+    places = []
     if trusted := _host_certificates(host.installs):
-        flags += ["-v", f"{trusted}:{certificates}:ro"]
+        places.append((trusted, certificates))
     seen = set()
     for path in _local_places(host.installs):
         if path not in seen and path.exists():
             seen.add(path)
-            flags += ["-v", f"{path}:{path}:ro"]
-    return flags
+            places.append((path, path))
+    return places
 
 
 def container_variables(

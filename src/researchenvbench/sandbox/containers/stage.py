@@ -21,6 +21,7 @@ from ..assets import make_frame, mounts
 from ..engines.bundle import bundled_tools, new_place
 from ..engines.engine import AbsentError
 from ..engines.finding import starts_containers
+from ..engines.mounts import shown
 from ..engines.storage import storage_of
 from .attended import START_S, Attended, LateError
 from .build import environment_flags
@@ -78,7 +79,7 @@ def open_container(start: Start, freshness: Freshness) -> Iterator[ContainerStag
     certificates = new_place() / "certificates.pem"
     with own_folder("stage") as scratch:
         cid = scratch / "cid"
-        flags = ["-v", f"{start.tools}:{place}:ro"]
+        flags = shown(start.tools, place)
         if freshness.network != "none":
             flags += package_mounts(start.host, certificates)
         # At a place of its own too: where it were known before, an agent could leave something
@@ -89,7 +90,7 @@ def open_container(start: Start, freshness: Freshness) -> Iterator[ContainerStag
         frame = scratch / "assets"
         make_frame(frame, start.assets)
         for source, target in mounts(frame, start.layout.assets, start.assets):
-            flags += ["-v", f"{source}:{target}:ro"]
+            flags += shown(source, target)
         argv = engine.argv(
             *("run", "--interactive", "--rm", "--pull", "never", "--cidfile", str(cid)),
             *start.network,

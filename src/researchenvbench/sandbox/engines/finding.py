@@ -25,6 +25,7 @@ from . import ENGINES
 from .bundle import bundle, bundled_tools, new_place
 from .dialect import dialect_of
 from .engine import LABEL, AbsentError, Engine, printable
+from .mounts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +203,7 @@ def _start(engine: Engine, tools: Path, *flags: str) -> None:
     said = engine.ask(
         *("run", "--rm", "--network", "none", *engine.run_flags, *flags),
         *("--label", f"{LABEL}.kind=probe", "--label", f"{LABEL}.owner={this_owner()}"),
-        *("-v", f"{tools}:{place}:ro", "--entrypoint", ""),
+        *(*shown(tools, place), "--entrypoint", ""),
         *(_PROBE_IMAGE, *python, "-I", "-S", "-c", f"print({_ANSWER!r})"),
     )
     if said.splitlines()[-1:] != [_ANSWER]:

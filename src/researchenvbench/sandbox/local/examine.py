@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...errors import RefusedError, SandboxError
 from ...owner import own_folder
 from ...process import STAND_ALONE_ENV, Command
+from ...standalone import memory
 from ..collecting import refused
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Examines:
 
 
 class _StuckError(SandboxError):
-    """A look did not end in time, or ended by itself without an answer."""
+    """A look did not end in time, ended by itself, or took more memory than the job may have."""
 
 
 def _answered(
@@ -89,6 +90,7 @@ def _answered(
         env=STAND_ALONE_ENV,
         time_limit_s=time_limit_s,
     )
+    at_limit = memory.times_at_limit()
     with own_folder("look") as folder:
         log = folder / "log"
         finished = box.run(command, log)
@@ -100,6 +102,10 @@ def _answered(
         last = said.splitlines()[-1] if said else how  # of what may be a traceback
         why = f"{cannot}: {(finished.start_error or last)[-2000:]}"
         killed = finished.start_error is not None or finished.signal == "SIGKILL"
+        if finished.out_of_memory and killed:
+            if memory.times_at_limit() > at_limit:  # of this job: a lesser environment fits in
+                raise _StuckError(f"{cannot}: it took more memory than there may be for it")
+            why = f"{cannot}: the host ran out of memory"
         raise SandboxError(why) if killed else _StuckError(why)
     try:
         return dict(json.loads(box.read(answer, _ANSWER_LIMIT_BYTES)))

@@ -37,6 +37,13 @@ _IMPORTED = re.compile(
 _APPENDED = re.compile(r"sys\.path\.append\(\s*['\"](/[^'\"\\\n]*)['\"]\s*\)")
 #: How the list of an archive names a module at its top.
 _IN_ARCHIVE = rb"PK\x01\x02.{42}(%s(?:/__init__)?\.pyc?)"
+#: Folders that pdbpp and nvidia-cutlass-dsl put before the standard library by a .pth line,
+#: below whatever folder of the search path has them; and what the module of pdbpp's executes.
+_PDBPP, _CUTLASS = "_pdbpp_path_hack", "nvidia_cutlass_dsl/dsl_packages"
+PUT_BEFORE = (_PDBPP, _CUTLASS)
+_EXECUTED = ("pdbpp.py", "pdb.py")
+#: Modules of a hook that import others at each start, such as cuda-bindings'.
+_REDIRECTOR = re.compile(r"_\w+_redirector\.py")
 #: Of standard libraries from 2.7 to 3.12, no more of today's.
 _OLD_MODULES = frozenset(("distutils", "imp", "asyncore", "asynchat", "smtpd", "__builtin__"))
 #: In easy-install.pth of old setuptools: it moves its folders to the beginning of the path.
@@ -66,6 +73,7 @@ def hooks(root: Root, layout: dict[str, Any]) -> list[dict[str, Any]]:
     for place in looked.before:
         if taken := looked.of_the_library(place):
             looked.add("egg", taken, place)
+    looked.put_before(places + sites)
     for archive in layout["archives"]:
         looked.add("archive", archive, os.path.dirname(archive))
     for library in layout["libraries"]:
@@ -133,6 +141,7 @@ class _Looked:
         self.folders: dict[str, None] = {}
         #: Those of them that come before the standard library.
         self.before: dict[str, None] = {}
+        self._put_before: dict[str, None] = {}  #: those of `PUT_BEFORE` that are
         self.of_sites: list[tuple[str, str, str, list[str] | None]] = []
         self._more: list[str] = []  #: hooks that are counted alone
         self._path_files = 0
@@ -176,6 +185,9 @@ class _Looked:
                     self.before.setdefault(place)
         for folder in _APPENDED.findall("\n".join(code)):
             self._put(folder, path)
+        for inside in PUT_BEFORE:
+            if any(os.path.basename(inside) in line for line in code):
+                self._put_before.setdefault(inside)
         if code:
             self.of_sites.append(("pth", path, site, list(code)))
 
@@ -199,8 +211,15 @@ class _Looked:
         for kind, path, site, code in self.of_sites:
             self.add(kind, path, site, code)
 
-    def add(self, kind: str, path: str, site: str, code: list[str] | None = None) -> None:
-        """A hook, with the modules of the sites that its code imports."""
+    def add(
+        self,
+        kind: str,
+        path: str,
+        site: str,
+        code: list[str] | None = None,
+        beside: tuple[str, ...] = (),
+    ) -> None:
+        """A hook, with the modules of the sites that its code imports, and what it executes."""
         if len(self.found) >= _MOST_HOOKS:
             self._more.append(path)
             return
@@ -209,6 +228,12 @@ class _Looked:
         files = [first]
         if kind in ("pth", "start", *_CUSTOM):
             files += self._imported(kind, text)
+            for file in files[1:]:
+                if _REDIRECTOR.fullmatch(os.path.basename(file["path"])):
+                    known = {one["path"] for one in files}
+                    more = self._imported("pth", file["text"])
+                    files += [one for one in more if one["path"] not in known]
+        files += [self._file(one, site) for one in beside]
         for file in files[1:]:
             for folder in _APPENDED.findall(file["text"]):
                 self._put(folder, path)
@@ -219,6 +244,40 @@ class _Looked:
         if runs and kind in ("pth", "start", *_CUSTOM):
             for file in files:
                 self._byte_code(file["path"], site)
+
+    def put_before(self, places: list[str]) -> None:
+        """What can be imported from each folder that a line puts before the standard library."""
+        for inside in self._put_before:
+            for place in dict.fromkeys([*places, *self.folders]):
+                self._all_of(f"{place}/{inside}")
+                if not self._root.is_folder(place):
+                    within = re.escape(inside).encode() + rb"/[^\0]{1,200}?"
+                    for path in self._in_archive(place, within):
+                        self.add("before", path, os.path.dirname(place))
+        if _PDBPP in self._put_before:  # an old line takes any folder of the name
+            for place in self.folders:
+                if place.endswith(f"/{_PDBPP}"):
+                    self._all_of(place)
+
+    def _all_of(self, folder: str) -> None:
+        if not self._root.is_folder(folder):
+            if self._root.read(folder, 0) is not None:
+                self.add("before", folder, os.path.dirname(folder))  # an archive
+            return
+        above = os.path.dirname(folder)
+        for entries in self._modules(folder).values():
+            for entry in entries:
+                path = f"{folder}/{entry}"
+                if entry == "__pycache__" or any(one["path"] == path for one in self.found):
+                    continue
+                if not (entry.endswith(_SUFFIXES) or self._root.is_folder(path)):
+                    continue
+                beside: tuple[str, ...] = ()
+                if os.path.basename(folder) == _PDBPP:
+                    places = (f"{above}/{name}" for name in _EXECUTED)
+                    beside = tuple(one for one in places if os.path.lexists(self._root.at(one)))
+                self.add("before", path, above, beside=beside)
+                self._byte_code(path, above)
 
     def _byte_code(self, path: str, site: str) -> None:
         """What would be run in place of a hook's module."""
@@ -278,7 +337,7 @@ class _Looked:
     def module(self, place: str, *parts: str) -> list[str]:
         """The files that can be the module or package, in a folder or an archive."""
         if not self._root.is_folder(place):
-            return self._in_archive(place, "/".join(parts))
+            return self._in_archive(place, re.escape("/".join(parts)).encode())
         *folders, name = parts
         folder = "/".join([place, *folders])
         found = []
@@ -302,16 +361,16 @@ class _Looked:
             self._by_module[folder] = sorted_
         return self._by_module[folder]
 
-    def _in_archive(self, archive: str, name: str) -> list[str]:
-        """The same in a zip file or an egg, whose list names what it holds."""
+    def _in_archive(self, archive: str, name: bytes) -> list[str]:
+        """The same in a zip file or an egg, whose list names what it holds, by a pattern."""
         if self._root.read(archive, 0) is None:
             return []
-        pattern = re.compile(_IN_ARCHIVE % re.escape(name).encode(), re.DOTALL)
+        pattern = re.compile(_IN_ARCHIVE % name, re.DOTALL)
         try:
             with open(self._root.at(archive), "rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
                 if size > _ARCHIVE_LIMIT_BYTES:
-                    return [f"{archive}/{name}"]  # who knows
+                    return [f"{archive}/{name.decode()}"]  # who knows
                 with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
                     return [f"{archive}/{one.decode()}" for one in set(pattern.findall(data))]
         except (OSError, ValueError):  # not to be read, or empty

@@ -76,13 +76,15 @@ _LIBRARIES = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 
 
 def examine(order: dict[str, Any]) -> dict[str, Any]:
-    """The steps from `path` (below `root`) to what is started.
+    """The steps from `path` (below `root`) to what is started, from the folder `folder`.
+
+    A shim of pyenv chooses by that folder; without one it is what pyenv starts everywhere else.
 
     With `identity`, each step has its `folder` without links, and a program its path so, `real`,
     and its `sha256`, by which two are known to be one; they are empty where they cannot be told.
     """
     root = Root(order.get("root", "/"))
-    steps = follow(root, order["path"])
+    steps = follow(root, order["path"], order.get("folder", ""))
     if order.get("identity"):
         for step in steps:
             step["folder"] = _real(root, os.path.dirname(step["path"]))
@@ -117,7 +119,7 @@ def _sha256(root: Root, real: str) -> str:
     return digest.hexdigest()
 
 
-def follow(root: Root, path: str) -> list[dict[str, Any]]:
+def follow(root: Root, path: str, folder: str = "") -> list[dict[str, Any]]:
     """Each step with its `path` and `kind`: link, script, elf, missing, folder or other."""
     steps: list[dict[str, Any]] = []
     while len(steps) < _STEPS:
@@ -144,7 +146,7 @@ def follow(root: Root, path: str) -> list[dict[str, Any]]:
         if not content.startswith(b"#!"):
             return [*steps, {"path": path, "kind": "other"}]
         text = content.decode("utf-8", "replace")
-        hands_over, target = _handed_over(root, path, text)
+        hands_over, target = _handed_over(root, path, text, folder)
         steps.append(
             {"path": path, "kind": "script", "text": text[:_SHOWN], "hands_over": hands_over}
         )
@@ -194,11 +196,11 @@ def _libraries(root: Root, path: str, facts: dict[str, Any]) -> list[dict[str, A
     return list(found.values())
 
 
-def _handed_over(root: Root, path: str, text: str) -> tuple[str, str]:
+def _handed_over(root: Root, path: str, text: str, started_in: str) -> tuple[str, str]:
     """How a script hands over (only, shim, altered, or not at all), and to what."""
     folder = _pyenv_of(text)
     if folder and all(root.read(f"{folder}/{name}", 1) for name in _PYENV_FILES):
-        return "shim", _chosen_by_pyenv(root, folder, os.path.basename(path))
+        return "shim", _chosen_by_pyenv(root, folder, os.path.basename(path), started_in)
     first, _, rest = text.partition("\n")
     if not _SOME_SHELL.fullmatch(first):
         return "", ""
@@ -236,10 +238,38 @@ def _pyenv_of(text: str) -> str:
     return ""
 
 
-def _chosen_by_pyenv(root: Root, folder: str, program: str) -> str:
-    """What the shim starts where neither a variable nor a folder chooses another version."""
-    for line in (root.read(f"{folder}/version", _SHOWN) or b"").decode("utf-8", "replace").split():
-        found = f"{folder}/versions/{line}/bin/{program}"
-        if "/" not in line and os.path.exists(root.at(found)):
-            return found
+def _chosen_by_pyenv(root: Root, folder: str, program: str, started_in: str) -> str:
+    """What the shim starts there where no variable chooses another version; else empty.
+
+    As `pyenv-version-file`, `pyenv-version-file-read` and `pyenv-latest` of pyenv 2.4 find it: by
+    the first `.python-version` of the folder and those above it, else by pyenv's own file.
+    """
+    ways = [started_in] if started_in else []
+    while ways and ways[-1] not in ("", "/"):
+        ways.append(os.path.dirname(ways[-1]))
+    told = [root.read(f"{way.rstrip('/')}/.python-version", _SHOWN) for way in ways]
+    text = next((one for one in told if one is not None), None)
+    if text is None:
+        text = root.read(f"{folder}/version", _SHOWN) or b"system"
+    for line in text.decode("utf-8", "replace").splitlines():
+        for version in [word for word in line.split()[:1] if not word.startswith("#")]:
+            for place in _places_of(root, folder, version):
+                if os.path.exists(root.at(f"{place}/{program}")):
+                    return f"{place}/{program}"
     return ""
+
+
+def _places_of(root: Root, folder: str, version: str) -> list[str]:
+    """The folders that may hold the programs of a version as pyenv's files name it."""
+    if version == "system":
+        return ["/usr/local/bin", "/usr/bin", "/bin"]
+    if "/" in version or version == "..":
+        return []
+    names = root.names(f"{folder}/versions")
+    plain = version.removeprefix("python-")
+    known = [name for name in (version, plain) if name in names]
+    newest = sorted(
+        (name for name in names if re.fullmatch(re.escape(plain) + r"(?:\.\d+)+", name)),
+        key=lambda name: [int(part) for part in name.split(".") if part.isdigit()],
+    )
+    return [f"{folder}/versions/{name}/bin" for name in (known or newest[-1:])]

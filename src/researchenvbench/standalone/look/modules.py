@@ -142,9 +142,20 @@ def _found(folder: str, wanted: _Wanted) -> tuple[list[tuple[str, str]], bool]:
     found: list[tuple[str, str]] = []
     for name in names:
         path = f"{folder}/{name}"
-        if _inits(path) or (name.endswith(_SUFFIXES) and not os.path.isdir(path)):
+        if (
+            _inits(path)
+            or (name.endswith(_SUFFIXES) and not os.path.isdir(path))
+            or any(os.path.lexists(f"{folder}/{one}") for one in _put_before(name))
+        ):
             found.append((name.partition(".")[0], path))
     return found, whole
+
+
+def _put_before(name: str) -> list[str]:
+    """Folders that a hook puts before the standard library wherever a folder `name` has them."""
+    from .hooks import PUT_BEFORE
+
+    return [one for one in PUT_BEFORE if one.startswith(f"{name}/")]
 
 
 def _in_archive(place: str, wanted: _Wanted) -> list[tuple[str, str]]:
@@ -175,4 +186,7 @@ def _in_archive(place: str, wanted: _Wanted) -> list[tuple[str, str]]:
 def _module(name: str) -> str:
     """The module that an archive's entry is, or the package that it makes one; else nothing."""
     stem, dot, suffix = name.rpartition(".")
+    top = stem.partition("/")[0]
+    if any(stem.startswith(f"{one}/") for one in _put_before(top)):
+        return top
     return stem.removesuffix("/__init__") if dot and suffix in ("py", "pyc") else ""

@@ -17,16 +17,17 @@ def examine(order: dict[str, Any]) -> dict[str, Any]:
     """What is at `path`.
 
     Args:
-        order: `path`, the interpreter; `home`, that of the processes to come; `user_bases`,
-            other folders that may hold the user's site-packages; `answered`, what the
-            interpreter says of itself; `hooks`, whether they are wanted; `frameworks`, what is
+        order: `path`, the interpreter, as a shim of pyenv finds it from `folder`; `home`,
+            that of the processes to come; `user_bases`, other folders
+            that may hold the user's site-packages; `answered`, what the interpreter says of itself;
+            `hooks`, whether they are wanted; `frameworks`, what is
             looked for by name (`frameworks.framework`); `within`, the folder that the build
             was given; `root`, which folder is `/`.
     """
     from . import distributions, frameworks, hooks, launch, layout
 
     root = Root(order.get("root", "/"))
-    steps = launch.follow(root, order["path"])
+    steps = launch.follow(root, order["path"], order.get("folder", ""))
     found: dict[str, Any] = {"steps": steps, "hooks": [], "frameworks": {}, "distributions": []}
     if steps[-1]["kind"] != "elf":
         return found

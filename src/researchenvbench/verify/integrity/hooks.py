@@ -45,6 +45,10 @@ _ALONE = {
     "long-pth": "a .pth file of more than 64 KiB, which no installer writes",
     "many": "more start-up hooks, or lines of .pth files, than any environment has",
 }
+_BEFORE = (
+    "a module in a folder that a well-known tool puts before the standard library, and not that "
+    "tool's own"
+)
 #: Ways to run modules and files that are named by a text.
 _BY_NAME = re.compile(
     r"import_module|spec_from_file_location|Source\w*Loader|run_path|run_module|find_module"
@@ -98,6 +102,13 @@ def _judged(hook: Facts, tracked: Tracked) -> Finding | None:
             return _finding(hook, what)
     if names := [name for line in hook["code"] for name in _made_up(line) & tracked.names]:
         return _finding(hook, f"{_outline(hook)} puts a module in the place of {names[0]}")
+    if kind == "before":
+        own = _known_file(first) and all(_is_trusted(file) for file in modules)
+        return None if own or _is_own_package(first, tracked) else _finding(hook, _BEFORE)
+    for line in hook["code"]:
+        if modules and _makes_namespace(line):
+            what = f"{_through(hook, modules[0])} is there, where the tool has a mere folder"
+            return _finding(hook, what)
     if _is_known(hook) and all(_is_trusted(file) for file in modules):
         return None
     for file in files:
@@ -119,6 +130,23 @@ def _misled(file: Facts, tracked: Tracked) -> str:
     """The module that a finder leads elsewhere, though all of it that is a template's is."""
     forms = {known["form"] for known in _known()[1] if _has_name(file, known["name"])}
     return next((word for form in forms if (word := misled(file["text"], form, tracked))), "")
+
+
+def _is_own_package(file: Facts, tracked: Tracked) -> bool:
+    """Whether a package is one that its tool has in a folder which comes before all others.
+
+    It must not take the place of a package of the repository.
+    """
+    folder, _, name = file["path"].rpartition("/")
+    mine = (f"/{name}/__init__.py", f"/{name}.py")
+    return any(
+        folder.endswith(f"/{one['name']}") and name in one["packages"] for one in _known()[2]
+    ) and not any(f"/{path}".endswith(mine) for path in tracked.files)
+
+
+def _makes_namespace(line: str) -> bool:
+    """Whether a line is that of a tool whose package is a folder without modules."""
+    return any(known["pattern"].fullmatch(line.rstrip()) for known in _known()[0] if known["bare"])
 
 
 def _made_up(line: str) -> set[str]:
@@ -150,6 +178,8 @@ def _outline(hook: Facts) -> str:
         return f"code in a .pth file ({strange[0][:160]})"
     if hook["kind"] == "start":
         return "a start file of site"
+    if hook["kind"] == "before":
+        return "a module before the standard library"
     return f"a {hook['kind']} module"
 
 
@@ -250,7 +280,7 @@ def _is_tame(file: Facts) -> bool:
 
 
 @functools.cache
-def _known() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _known() -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     data = resources.files(__package__).joinpath("hooks.toml").read_text(encoding="utf-8")
     table = tomllib.loads(data)
     lines = [
@@ -258,10 +288,11 @@ def _known() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             "pattern": re.compile(line["pattern"], re.ASCII),
             "variables": line.get("variables", []),
             "only": line.get("only_with_a_variable", False),
+            "bare": line.get("imports_a_mere_folder", False),
         }
         for line in table["lines"]
     ]
-    return lines, table["files"]
+    return lines, table["files"], table["folders"]
 
 
 def _known_line(line: str) -> bool:

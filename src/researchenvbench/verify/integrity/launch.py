@@ -45,13 +45,26 @@ def why_no_interpreter(steps: Steps) -> str:
         return "" if _implementation(last) else f"{path} is a program, but neither CPython nor PyPy"
     if kind == "script":
         if last["hands_over"] == "shim":
-            return ""  # which version pyenv chooses cannot be told from its files
+            return f"{path} is a shim of pyenv, and the version that it chooses has no such program"
         return f"{path} is a script that does not simply hand over to an interpreter"
     if kind == "missing":
         return f"{path} does not exist"
     if kind == "link":
         return f"{path} is a link that leads in a circle"
     return f"{path} is no program" if kind == "other" else f"{path} is a {kind}"
+
+
+def past_shims(steps: Steps) -> str:
+    """The path that is started: that of the first step, or what pyenv's shim chooses.
+
+    A shim may choose another one in another folder, or by a variable, so it is left out of it.
+    """
+    first = 0
+    for number, step in enumerate(steps[:-1]):
+        if step.get("hands_over") == "shim":
+            first = number + 1
+    path: str = steps[first]["path"]
+    return path
 
 
 def outline(steps: Steps) -> str:

@@ -100,6 +100,7 @@ def look_at_prefix(
         }
     order = {
         "path": python,
+        "folder": str(box.layout.repo),
         "home": str(box.layout.home),
         "user_bases": list(user_bases),
         "answered": answered,

@@ -4,7 +4,7 @@ The report's `env` table and a conda prefix may set variables for the stages. Th
 processes load other code are findings. They disqualify where they reach what is not judged:
 a library that is put into every process, what a known start-up hook takes code from, modules
 on PYTHONPATH that come before the standard library, which the probes use, and plug-ins,
-configuration or functions by which libraries, shells and shims start what nobody looks at.
+configuration or functions by which libraries and shells start what nobody looks at.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: the interpreter's own (`python --help-env`), and what shells read as they start.
 _START_VARIABLES = re.compile(
     r"LD_\w+|ENV|PROMPT_COMMAND|HOME"
+    # which Python a shim of pyenv starts: not the judged one, which no shim stands before
+    r"|PYENV_(VERSION|DIR|FILE_ARG|HOOK_PATH)"
     r"|PYTHON(PATH|STARTUP|INSPECT|USERBASE|NOUSERSITE|BREAKPOINT|WARNINGS"
     r"|CASEOK|OPTIMIZE|EXECUTABLE|CODECS|_FROZEN_MODULES)"
 )
@@ -44,8 +46,8 @@ _ELSEWHERE = re.compile(
     r"|OPENSSL_(CONF|MODULES|ENGINES)|(CUDA|NVTX)_INJECTION(32|64)_PATH"
     r"|NCCL_\w*PLUGIN|NCCL_CONF_FILE|TF_PLUGGABLE_DEVICE_LIBRARY_PATH"
     r"|PJRT_NAMES_AND_LIBRARY_PATHS|TPU_LIBRARY_PATH|HDF5_PLUGIN_PATH|OMP_TOOL_LIBRARIES"
-    # code of other languages' interpreters, and which Python a shim of pyenv starts
-    r"|PERL5(OPT|LIB|DB)|NODE_OPTIONS|PYENV_(VERSION|DIR|FILE_ARG|HOOK_PATH)",
+    # code of other languages' interpreters
+    r"|PERL5(OPT|LIB|DB)|NODE_OPTIONS",
     re.DOTALL,
 )
 #: What says that no plug-in is wanted, which is often right on one host.

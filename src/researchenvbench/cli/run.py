@@ -286,7 +286,7 @@ def _options(pairs: tuple[str, ...], flag: str) -> dict[str, str]:
 
 
 def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
-    from ..sandbox.gpu import inventory
+    from ..gpu.inventory import inventory
 
     if asked is not None:
         if asked not in ("all", "none") and not asked.isdigit():

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ..gpu.inventory import inventory
 from ..places import default_cache
-from ..sandbox.gpu import inventory
 from ..sandbox.host_environment import host_environment, redacted_variables
 from ..sandbox.local.namespace import namespace_support
 from ..verify.readers.installed import INSTALL, lacking

@@ -19,6 +19,7 @@ from ..agents.script import recipe_digest
 from ..attempt import Level, LevelResult, Owner, Verdict, now
 from ..diagnose import tail
 from ..errors import HostError, SandboxError, TaskError
+from ..gpu.inventory import inventory
 from ..proofs import (
     BreakageProof,
     Ledger,
@@ -28,7 +29,6 @@ from ..proofs import (
     load_ledger,
     proof_digest,
 )
-from ..sandbox.gpu import inventory
 from ..task import StageName
 from ..verify.damage import damaged
 from ..verify.device import check_devices

@@ -33,6 +33,7 @@ from ..task import StageName
 from ..verify.damage import damaged
 from ..verify.device import check_devices
 from ..verify.entrypoint import LEVELS, run_stage
+from ..verify.gpu_stage import run_gpu_stage
 from ..verify.pyramid import STAGES, static_level, with_interpreter
 from .job import AttemptRun
 from .plan import RunPlan
@@ -189,8 +190,9 @@ def _level_of_damaged(attempt: AttemptRun, subject: Subject, breakage: Breakage)
         stage = STAGES[level]
         if stage not in attempt.task.stages:
             return none(Owner.TASK, f"the task has no {stage} stage")
-        gpus = inventory().gpus[: attempt.task.gpus(stage)]
-        return run_stage(subject, stage, gpus=gpus)
+        if stage is StageName.CPU:
+            return run_stage(subject, stage)
+        return run_gpu_stage(subject, stage, inventory())
     except TaskError as error:
         return none(Owner.TASK, str(error.args[0]))
     except (SandboxError, HostError) as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..attempt import Finding, FindingKind, LevelResult, Owner, Verdict, Want
+from ..attempt import Finding, LevelResult, Owner, Verdict, Want
 from ..gpu.leases import NoLeaseError, leased
 from ..task import StageName
 from .entrypoint import LEVELS, not_to_be_run, run_stage
@@ -90,7 +90,7 @@ def _elsewhere(use: GpuUse) -> Iterator[Finding]:
     for one in use.elsewhere:
         others = [seen.gpu for seen in one.seen if seen.gpu not in use.gpus]
         yield Finding(
-            kind=FindingKind.OTHER_GPU,
+            kind="other-gpu",
             what=f"{one.name or 'a process'} ({one.pid}) of the stage was on a GPU that is not its",
             where=", ".join(others),
             why="others may have leased it, and what a stage does there proves nothing",

@@ -122,8 +122,8 @@ class LocalStageBox(Examines, LocalBox):
         if self._holder is None:
             return pid != os.getpid() and descends(pid, os.getpid())
         try:
-            theirs = os.stat(f"/proc/{pid}/ns/mnt")
-            ours = os.stat(f"/proc/{self._holder}/ns/mnt")
+            theirs = Path(f"/proc/{pid}/ns/mnt").stat()
+            ours = Path(f"/proc/{self._holder}/ns/mnt").stat()
         except OSError:
             return False
         return theirs.st_ino == ours.st_ino

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from researchenvbench import load_suite, verify
 from researchenvbench.attempt import Level, Verdict
-from researchenvbench.sandbox.gpu import inventory
+from researchenvbench.gpu.inventory import inventory
 from researchenvbench.source import fetch_source
 
 LEVELS = (Level.C2, Level.C3, Level.C4)

@@ -17,7 +17,7 @@ from researchenvbench.build import (
     parse_report,
     read_report,
 )
-from researchenvbench.sandbox.gpu import inventory
+from researchenvbench.gpu.inventory import inventory
 from researchenvbench.sandbox.host_environment import host_environment
 from researchenvbench.sandbox.local.sandbox import LocalSandbox
 from researchenvbench.source import fetch_source

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from .gpu_use import GpuUse  # noqa: TC001  # its models are checked by it
 from .stored import Stored
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class FindingKind(StrEnum):
     # Both.
     START_UP_HOOK = "start-up-hook"
     SHADOWING_MODULE = "shadowing-module"
+    # The stages.
+    OTHER_GPU = "other-gpu"
     # The environment.
     NO_INTERPRETER = "no-interpreter"
     INTERPRETER_WRAPPER_ALTERS = "interpreter-wrapper-alters"
@@ -312,6 +315,10 @@ class LevelResult(Stored):
     stage_env: dict[str, str] = Field(default_factory=dict)
     assets: dict[str, AssetUse] = Field(
         default_factory=dict, description="What the stage read, by the task's name of it."
+    )
+    gpu_use: GpuUse | None = Field(None, description="What was seen on GPUs: C3 and C4.")
+    gpu_grades: dict[str, str] = Field(
+        default_factory=dict, description="How well it is known that each GPU computed, by UUID."
     )
     details: dict[str, Any] = Field(default_factory=dict, description="Of C0 and C2.")
 

@@ -30,8 +30,8 @@ from .errors import (
     LimitReachedError,
     RefusedError,
 )
+from .gpu.inventory import gpu_words, inventory
 from .process import seconds_in_programs
-from .sandbox.gpu import gpu_words, inventory
 from .sandbox.host_environment import redacted_variables
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .agents import Agent
+    from .gpu.inventory import Gpu
     from .sandbox import Box, HostEnvironment, Sandbox
-    from .sandbox.gpu import Gpu
     from .source import Snapshot
     from .task import Task
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from researchenvbench.sandbox.gpu import inventory
+from researchenvbench.gpu.inventory import inventory
 
 from .catalogue import SANDBOXES, all_of
 from .tasks import TASKS

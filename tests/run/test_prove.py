@@ -11,11 +11,11 @@ import pytest
 
 from researchenvbench.attempt import Verdict
 from researchenvbench.errors import SandboxError, TaskError
+from researchenvbench.gpu.inventory import Gpu, GpuInventory
 from researchenvbench.proofs import standing
 from researchenvbench.run.job import AttemptRun
 from researchenvbench.run.prove import problems_of, prove_task, save_proof
 from researchenvbench.run.store import RunFolder
-from researchenvbench.sandbox.gpu import Gpu, GpuInventory
 from researchenvbench.sandbox.local.sandbox import LocalSandbox
 from researchenvbench.task import Breakage, StageName
 from researchenvbench.taskfile import load_suite

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from researchenvbench.sandbox.gpu import Gpu, GpuInventory
+from researchenvbench.gpu.inventory import Gpu, GpuInventory
 from researchenvbench.verify.device import _Answer, _judge
 from researchenvbench.verify.probes.device import matrices
 

@@ -65,7 +65,7 @@ def command(
     """
     from ..agents.builtin import BuiltinAgent
     from ..build import assignment
-    from ..sandbox.gpu import inventory
+    from ..gpu.inventory import inventory
     from ..sandbox.host_environment import host_environment
     from ..sandbox.local.in_place import user_box
     from ..source import commit_date

@@ -17,13 +17,15 @@ _MARKS = {"removed": "removed", "kept": "   kept", "failed": " FAILED"}
 @click.command("doctor")
 @click.option("--clean", is_flag=True, help="Remove what belongs to no live run, and nothing else.")
 @click.option("--dry-run", is_flag=True, help="With --clean: say what would be removed.")
+@click.option("--gpu", is_flag=True, help="Have each GPU compute, and copy to the others.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(clean: bool, dry_run: bool, as_json: bool) -> int:
+def command(clean: bool, dry_run: bool, gpu: bool, as_json: bool) -> int:
     """Say what this host can do, what is missing, and how to get it.
 
     \b
     Examples:
       reb doctor
+      reb doctor --gpu
       reb doctor --clean --dry-run
 
     Nothing has to be set by hand: the flags that are shown are those that runs use.
@@ -32,17 +34,20 @@ def command(clean: bool, dry_run: bool, as_json: bool) -> int:
 
     if dry_run and not clean:
         raise click.UsageError("--dry-run has a meaning with --clean only")
+    if gpu and clean:
+        raise click.UsageError("--gpu and --clean are two questions: ask one after the other")
     if clean:
         from ..run.cleaning import clean as clean_up
         from ..sandbox.engines.finding import usable_engines
 
         return show_items(clean_up(usable_engines(), dry_run=dry_run), dry_run, as_json)
-    from ..run.doctor import examine
+    from ..run.doctor import examine, examine_gpus
 
+    lines = examine_gpus() if gpu else examine()
     if as_json:
-        click.echo(json.dumps([line.__dict__ for line in examine()], indent=1))
+        click.echo(json.dumps([line.__dict__ for line in lines], indent=1))
         return 0
-    for line in examine():
+    for line in lines:
         mark = {"good": "  good ", "note": "  note ", "missing": "MISSING"}[line.state]
         click.echo(f"{mark}  {line.what}: {line.found}")
         if line.advice:

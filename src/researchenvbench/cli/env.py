@@ -321,9 +321,9 @@ def shell(attempt: Path, stage_name: str, line: str | None) -> int:
     It starts from the frozen state; what is changed in it is thrown away when it ends.
     """
     from ..errors import RebError
+    from ..gpu.inventory import inventory
     from ..run.job import AttemptRun
     from ..run.store import is_attempt
-    from ..sandbox.gpu import inventory
     from ..task import StageName
     from ..verify import assets
     from ..verify.entrypoint import prepare

@@ -10,6 +10,7 @@ import click
 
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
+from .gpus_option import gpus_option
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ DEFAULT_MIN_FREE = "10g"
     help="GPUs that a build is shown, of those of nvidia-smi -L that CUDA_VISIBLE_DEVICES leaves; "
     "default: what the tasks' stages need, if the host has it.",
 )
+@gpus_option
 @assets_option()
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.")
 @click.option("--reverify", is_flag=True, help="Make all results anew; builds are kept.")
@@ -293,7 +295,7 @@ def _options(pairs: tuple[str, ...], flag: str) -> dict[str, str]:
 
 
 def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
-    from ..sandbox.gpu import inventory
+    from ..gpu.inventory import inventory
 
     if asked is not None:
         if asked not in ("all", "none") and not asked.isdigit():

@@ -11,6 +11,7 @@ import click
 
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
+from .gpus_option import gpus_option
 from .sources import from_option, source_mirror_option
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ def totals(
 @assets_option()
 @click.option("--no-ledger", is_flag=True, help="Do not write the suite's proofs.json.")
 @click.option("--quiet", is_flag=True, help="Only a line a task.")
+@gpus_option
 @source_mirror_option
 def prove(
     suite_name: str,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from .assets_option import assets_option
+from .gpus_option import gpus_option
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _LISTED_ATTEMPTS = 12
     is_flag=True,
     help="Let an entry point run in PATH itself where this host allows no layer over it.",
 )
+@gpus_option
 @assets_option(of_attempts=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for logs and record.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")

@@ -18,6 +18,7 @@ from .wording import (
     asset_words,
     clean,
     duration,
+    gpu_words,
     install_line,
     marks,
     plural,
@@ -76,6 +77,8 @@ def _level(level: Level, result: LevelResult, folder: Path | None) -> list[Rende
         notes.append(f"flaky: {each}")
     if "*" in marks(result):
         notes.append("the stage is not proven")
+    if words := gpu_words(result):
+        notes.append(words)
     if words := asset_words(result):
         notes.append(f"reads {clean(words, 600)}")
     if result.fresh and result.fresh.changed:

@@ -104,6 +104,25 @@ def asset_words(result: LevelResult) -> str:
     return "; ".join(parts)
 
 
+def gpu_words(result: LevelResult) -> str:
+    """How well it is known that each GPU computed, and what was counted; empty of other levels."""
+    use = result.gpu_use
+    if use is None or not result.gpu_grades:
+        return ""
+    parts = []
+    for number, gpu in enumerate(use.gpus):
+        counted = [one for process in use.processes for one in process.counted if one.gpu == gpu]
+        kernels = sum(one.kernels for one in counted)
+        nccl = sum(one.nccl_kernels for one in counted)
+        graphs = sum(one.graphs for one in counted)
+        said = [f"{kernels} kernels"] if kernels else []
+        said += [f"{nccl} of NCCL"] if nccl else []
+        said += [f"{graphs} graphs"] if graphs else []
+        words = f" ({', '.join(said)})" if said else ""
+        parts.append(f"GPU {number} {result.gpu_grades.get(gpu, 'none')}{words}")
+    return "; ".join(parts)
+
+
 def marks(result: LevelResult) -> str:
     """The marks behind a verdict, of those in `MARKS`."""
     decided = result.verdict in (Verdict.PASSED, Verdict.FAILED)

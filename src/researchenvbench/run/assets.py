@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ..assets import prepare
-from ..sandbox.gpu import inventory
+from ..gpu.inventory import inventory
 from ..verify.pyramid import STAGES
 
 if TYPE_CHECKING:

@@ -9,11 +9,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ..gpu.inventory import inventory
 from ..places import default_cache
-from ..sandbox.gpu import inventory
 from ..sandbox.host_environment import host_environment, redacted_variables
 from ..sandbox.local.namespace import namespace_support
+from ..verify.preflight import told
 from ..verify.readers.installed import INSTALL, lacking
+from ..verify.witness.counter import compiled
 from .doctor_engines import engine_lines
 from .doctor_line import Line
 from .registries import registry_lines
@@ -48,6 +50,48 @@ def examine() -> Iterator[Line]:
             yield Line("installs use", f"{name}={value}", "note")
     for name, value in sorted(redacted_variables(host.variables).items()):
         yield Line("every process gets", f"{name}={value}", "note")
+
+
+def examine_gpus() -> Iterator[Line]:
+    """Whether stages can be judged on this host's GPUs: the preflight, step by step."""
+    found = inventory()
+    variables = host_environment().variables
+    if not found.gpus:
+        yield Line("GPUs", "none", "missing", found.why_none)
+        return
+    for gpu in found.gpus:
+        host = told([gpu], variables)
+        what = f"GPU {gpu.index}"
+        words = f"{gpu.name} ({gpu.architecture}), {gpu.uuid}"
+        if host.problem:
+            yield Line(what, words, "missing", host.problem)
+            continue
+        persistent = {True: "on", False: "off", None: "unknown"}
+        held = host.facts.get("persistence", [None] * (gpu.index + 1))[gpu.index]
+        free = host.facts.get("free_bytes", [0] * (gpu.index + 1))[gpu.index]
+        yield Line(
+            what, f"{words}: computes; {free / 1e9:.0f} GB free, persistence {persistent[held]}"
+        )
+        if not (host.sees_processes and host.sees_busy):
+            why = "NVML does not say how busy a process is"
+            if not host.sees_processes:
+                why = "NVML does not show who computes there: C3 and C4 stay inconclusive"
+            yield Line(f"{what} is watched", "not in full", "note", why)
+    facts = told(found.gpus[:1], variables).facts
+    yield Line("driver", f"{facts.get('driver')}, for CUDA up to {facts.get('cuda')}")
+    built = compiled()
+    if built.library:
+        yield Line("launches are counted", str(built.library))
+    else:
+        yield Line("launches are counted", "no", "note", built.why_none)
+    if len(found.gpus) > 1:
+        host = told(found.gpus, variables)
+        for pair, way in sorted(host.facts.get("copies", {}).items()):
+            yield Line(f"GPU {pair}", way)
+        if host.between:
+            yield Line("several GPUs", "not together", "missing", host.between)
+        else:
+            yield Line("several GPUs", "copies, shared memory and sockets work")
 
 
 def _program(what: str, name: str, path: str) -> Line:

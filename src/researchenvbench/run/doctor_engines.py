@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HostError, RebError
+from ..gpu.inventory import inventory
 from ..sandbox.containers.given import needs_host_network, package_places
 from ..sandbox.containers.options import Options
 from ..sandbox.engines import ENGINES
 from ..sandbox.engines.finding import find_engine
 from ..sandbox.engines.storage import storage_of
-from ..sandbox.gpu import inventory
 from ..sandbox.images.base import base_images
 from .doctor_line import Line
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus, Environment, Level, Sizes, now
 from ..build import compare_hardware, read_report
+from ..gpu.inventory import gpu_words, inventory
 from ..sandbox import NO_ASSETS
 from ..sandbox.containers.in_use import using_image
 from ..sandbox.containers.sandbox import ContainerSandbox
-from ..sandbox.gpu import gpu_words, inventory
 from ..sandbox.host_environment import host_environment
 from ..source import fetch_source
 from ..verify.pyramid import Choice

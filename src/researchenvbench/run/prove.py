@@ -19,6 +19,7 @@ from ..agents.script import recipe_digest
 from ..attempt import Level, LevelResult, Owner, Verdict, now
 from ..diagnose import tail
 from ..errors import HostError, SandboxError, TaskError
+from ..gpu.inventory import inventory
 from ..proofs import (
     BreakageProof,
     Ledger,
@@ -28,12 +29,12 @@ from ..proofs import (
     load_ledger,
     proof_digest,
 )
-from ..sandbox.gpu import inventory
 from ..sandbox.removing import remove_tree
 from ..task import StageName
 from ..verify.damage import damaged
 from ..verify.device import check_devices
 from ..verify.entrypoint import LEVELS, run_stage
+from ..verify.gpu_stage import run_gpu_stage
 from ..verify.pyramid import STAGES, static_level, with_interpreter
 from .job import AttemptRun
 from .plan import RunPlan
@@ -193,8 +194,9 @@ def _level_of_damaged(attempt: AttemptRun, subject: Subject, breakage: Breakage)
         stage = STAGES[level]
         if stage not in attempt.task.stages:
             return none(Owner.TASK, f"the task has no {stage} stage")
-        gpus = inventory().gpus[: attempt.task.gpus(stage)]
-        return run_stage(subject, stage, gpus=gpus)
+        if stage is StageName.CPU:
+            return run_stage(subject, stage)
+        return run_gpu_stage(subject, stage, inventory())
     except TaskError as error:
         return none(Owner.TASK, str(error.args[0]))
     except (SandboxError, HostError) as error:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..attempt import Environment, Freshness
-    from .gpu import Gpu
+    from ..gpu.inventory import Gpu
 
 __all__ = [
     "NO_ASSETS",
@@ -243,6 +243,10 @@ class StageBox(Box, Protocol):
     @property
     def disk(self) -> Path | None:
         """A folder of the disk on which lies what is written in it; None: not of this host."""
+        ...
+
+    def has_process(self, pid: int) -> bool:
+        """Whether a living process of this host, by its id here, runs in the box."""
         ...
 
     def start(self, command: Command, log: Path) -> Running:

@@ -33,6 +33,18 @@ def parents() -> dict[int, tuple[int, str]]:
     return found
 
 
+def descends(pid: int, root: int) -> bool:
+    """Whether a living process is `root`, or was started by it or by one that it started."""
+    living = parents()
+    seen: set[int] = set()
+    while pid != root:
+        if pid in seen or pid not in living:
+            return False
+        seen.add(pid)
+        pid = living[pid][0]
+    return True
+
+
 def descendants(root: int) -> dict[int, str]:
     """The living processes below `root`, by id, with their names."""
     living = parents()

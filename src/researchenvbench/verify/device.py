@@ -22,14 +22,15 @@ from ..sandbox import Command
 from ..stored import Stored
 from .integrity import frameworks as installed
 from .integrity.prefix import look_at_prefix
+from .preflight import told
 from .probes.device import matrices
 from .subject import Subject, stage_environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..gpu.inventory import GpuInventory
     from ..sandbox import StageBox
-    from ..sandbox.gpu import GpuInventory
 
 _PROBE = Path(__file__).parent / "probes" / "device.py"
 _ANSWER_LIMIT_BYTES = 1_000_000
@@ -83,13 +84,25 @@ def check_devices(
         facts = look_at_prefix(box, python, subject.interpreter, named=frameworks, hooks=False)
         found = facts["frameworks"]
         problems = [f"{one.framework}: {one.what}" for one in installed.problems(found)]
-        for framework in frameworks if inventory.gpus else ():
+        host = told(inventory.gpus, subject.host.variables) if inventory.gpus else None
+        able = host is not None and not host.problem
+        for framework in frameworks if able else ():
             subject.say(f"C2: {framework}")
             answer, problem = _ask(subject, box, framework, inventory, log)
             answers[framework] = answer
             if problem:
                 problems.append(f"{framework}: {problem}")
     fresh = box.freshness
+    if host is not None and host.problem and not problems:
+        return LevelResult(
+            level=Level.C2,
+            verdict=Verdict.INCONCLUSIVE,
+            owner=Owner.HOST,
+            want=Want.GPU,
+            reason=host.problem,
+            fresh=fresh,
+            details={"host": dict(host.facts), "installed": installed.outline(found)},
+        )
     if not inventory.gpus and not problems:
         return LevelResult(
             level=Level.C2,

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attempt import EvidenceResult, Level, LevelResult, Owner, Verdict, Want
 from ..diagnose import Diagnosis, diagnose_log, last_lines
+from ..gpu.inventory import inventory
 from ..sandbox import Command, Finished
 from ..task import Stage, StageName, fill
 from . import assets, evidence
@@ -26,12 +28,13 @@ from .integrity.restore import RestoreError, restore
 from .readme import code_block
 from .services import Services
 from .subject import Subject, stage_environment
+from .witness.stage import Witness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..gpu.inventory import Gpu
     from ..sandbox import Box, StageBox
-    from ..sandbox.gpu import Gpu
     from .interpreter import Interpreter
 
 LEVELS = {StageName.CPU: Level.C1, StageName.SINGLE_GPU: Level.C3, StageName.MULTI_GPU: Level.C4}
@@ -54,8 +57,18 @@ class Prepared:
         return Command(argv, self.cwd, env, time_limit_s)
 
 
-def run_stage(subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = ()) -> LevelResult:
+def run_stage(
+    subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = (), sees_processes: bool = False
+) -> LevelResult:
     """Run one stage from the frozen state, showing it `gpus`, and judge it.
+
+    What its processes did on the GPUs is seen and kept, and not judged here.
+
+    Args:
+        subject: What is judged.
+        name: Of the stage.
+        gpus: Those that it is shown.
+        sees_processes: Whether the witness is known to see on these GPUs who computes.
 
     Raises:
         TaskError: the stage names something that is not there.
@@ -65,12 +78,22 @@ def run_stage(subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = ()) ->
     log.unlink(missing_ok=True)
     assert subject.task is not None  # noqa: S101  # callers ask for stages of a task
     stage = subject.task.stages[name]
-    if refusal := _not_to_be_run(subject, name, stage, len(gpus)):
+    if refusal := not_to_be_run(subject, name, len(gpus)):
         return refusal
     places = assets.shown(subject, stage).places
     uuids = [gpu.uuid for gpu in gpus]
     with subject.open_box(network=stage.network, gpus=uuids, assets=places) as box:
-        result = _run_in(subject, name, stage, box, log, gpus)
+        witness = None
+        if gpus:
+            of_host = inventory().of_host
+            witness = Witness(
+                box, gpus, of_host, subject.interpreter, sees_processes=sees_processes
+            )
+        with witness.watching() if witness else nullcontext():
+            result = _run_in(subject, name, stage, box, log, gpus, witness)
+        if witness:
+            use = witness.use(subject.folder / "products" / f"{name}-counts")
+            result = result.model_copy(update={"gpu_use": use})
     return result.model_copy(
         update={
             "fresh": box.freshness,
@@ -80,16 +103,15 @@ def run_stage(subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = ()) ->
     )
 
 
-def _not_to_be_run(
-    subject: Subject, name: StageName, stage: Stage, gpus: int
-) -> LevelResult | None:
-    """The result of a stage that is not run, or None.
+def not_to_be_run(subject: Subject, name: StageName, gpus: int) -> LevelResult | None:
+    """The result of a stage that is not run where so many GPUs are to be had, or None.
 
     The order is that of what cannot be changed: the task, then the environment, then this
     host, then the assets.
     """
     task = subject.task
     assert task is not None  # noqa: S101  # as in run_stage
+    stage = task.stages[name]
 
     reads = assets.used(subject, stage)
 
@@ -134,6 +156,7 @@ def _run_in(
     box: StageBox,
     log: Path,
     gpus: Sequence[Gpu],
+    witness: Witness | None,
 ) -> LevelResult:
     try:
         prepared = prepare(subject, stage, box, gpus)
@@ -145,6 +168,8 @@ def _run_in(
             reason=str(error.args[0]),
             advice=error.advice,
         )
+    if witness:
+        prepared.environment.update(witness.variables)  # nothing overrides them
     interpreter = subject.interpreter
     assert interpreter is not None  # noqa: S101  # checked before
     if problem := _other_python(stage, prepared, interpreter, subject, box):

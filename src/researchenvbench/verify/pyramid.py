@@ -23,12 +23,13 @@ from ..errors import (
     SandboxError,
     TaskError,
 )
+from ..gpu.inventory import inventory
 from ..process import seconds_in_programs
 from ..proofs import standing
-from ..sandbox.gpu import inventory
 from ..task import StageName
 from .device import check_devices
 from .entrypoint import LEVELS, run_stage
+from .gpu_stage import run_gpu_stage
 from .integrity.prefix import environment_findings, prefix_size
 from .integrity.shadows import start_folders
 from .integrity.variables import search_path, start_variables
@@ -338,10 +339,10 @@ def _run(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResu
         return _nothing_to_run(level, name)
     if name not in subject.task.stages:
         return absent_stage(subject.task, name)
-    gpus = inventory().gpus[: subject.task.gpus(name)]
-    result = run_stage(subject, name, gpus=gpus)
-    if name is not StageName.CPU:
-        result = _without_witness(result)
+    if name is StageName.CPU:
+        result = run_stage(subject, name)
+    else:
+        result = run_gpu_stage(subject, name, inventory())
     return result.model_copy(update={"proven": standing(subject.task, name)})
 
 
@@ -388,25 +389,6 @@ def without_source(task: Task, why: str) -> dict[Level, LevelResult]:
                 level=level, verdict=Verdict.INCONCLUSIVE, owner=Owner.TASK, reason=why
             )
     return results
-
-
-def _without_witness(result: LevelResult) -> LevelResult:
-    """A GPU stage that was run, but whose GPUs nobody watched from outside.
-
-    That kernels ran, and that ranks talked, needs a witness; until there is one the entry
-    point's own end is kept in the details and decides nothing.
-    """
-    if result.verdict is Verdict.INCONCLUSIVE or not result.command:
-        return result  # nothing was run, so there was nothing to watch
-    return result.model_copy(
-        update={
-            "verdict": Verdict.INCONCLUSIVE,
-            "owner": Owner.HOST,
-            "want": Want.WITNESS,
-            "reason": f"witness: the entry point {result.verdict}, and nothing watched the GPUs",
-            "details": {**result.details, "entry_point": result.verdict, "why": result.reason},
-        }
-    )
 
 
 def static_level(subject: Subject) -> LevelResult:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ..assets import Choice, Missing, Ready
     from ..attempt import Report
+    from ..gpu.inventory import Gpu
     from ..sandbox import HostEnvironment, StageBox
-    from ..sandbox.gpu import Gpu
     from ..source import Snapshot
     from ..task import Task
     from .interpreter import Interpreter

@@ -10,8 +10,8 @@ import pytest
 from environments import UV, findings, install, run, site_of, told, uv_venv, wheel
 
 from researchenvbench.attempt import Level, Owner, Report, Verdict
+from researchenvbench.gpu.inventory import GpuInventory
 from researchenvbench.run.verification import verify
-from researchenvbench.sandbox.gpu import GpuInventory
 from researchenvbench.sandbox.host_environment import host_environment
 from researchenvbench.sandbox.local.namespace import namespace_support
 from researchenvbench.sandbox.local.sandbox import LocalSandbox

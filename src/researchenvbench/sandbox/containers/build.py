@@ -33,10 +33,10 @@ from .keepable import names_trouble
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ...gpu.inventory import Gpu
     from ...process import Command, Finished
     from .. import HostEnvironment, Layout
     from ..engines.engine import Engine, State
-    from ..gpu import Gpu
     from .journal import Journal
 
 _ENDING_S = 60.0

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from ...gpu.inventory import inventory
 from ...owner import this_owner
 from ..engines.engine import LABEL
 from ..engines.mounts import shown
-from ..gpu import inventory
 from ..host_environment import variables_of
 from .inventory import OWNER
 

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Literal
 
 from ...attempt import Environment, Freshness
 from ...errors import EnvironmentUnusableError, HostError, SandboxError
+from ...gpu.inventory import gpu_words, inventory
 from ...places import default_cache
 from .. import NO_ASSETS, Layout
 from ..engines.bundle import bundle
 from ..engines.engine import LABEL, AbsentError, Engine, InUseError
 from ..engines.finding import find_engine
 from ..engines.known import known_image
-from ..gpu import gpu_words, inventory
 from ..host_environment import host_environment
 from ..images.base import Image, default_image, find_image, image_of
 from .build import ContainerBuildBox

@@ -12,6 +12,7 @@ import os
 import re
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import process
@@ -31,13 +32,12 @@ from .options import Options, bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from ...attempt import Freshness
+    from ...gpu.inventory import Gpu
     from ...process import Command, Finished, Running
     from .. import Collected, HostEnvironment, Layout, Tools
     from ..engines.engine import Engine
-    from ..gpu import Gpu
 
 
 #: A container is hindered from starting if it takes this many times as long as an empty one.
@@ -240,6 +240,13 @@ class ContainerStageBox:
             via=self._supervisor(),
         )
         return self._explained(finished)
+
+    def has_process(self, pid: int) -> bool:
+        """Whether a process is in the container: by its control group, which all may read."""
+        try:
+            return self._name in Path(f"/proc/{pid}/cgroup").read_text()
+        except OSError:
+            return False
 
     def start(self, command: Command, log: Path) -> Running:
         """Start beside others; what still runs when the box closes ends with it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ... import process
 from ...errors import SandboxError
+from ...standalone.tree import descends
 from ..host_environment import base_environment
 from ..tools import host_tools
 from . import inside
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ...attempt import Freshness
+    from ...gpu.inventory import Gpu
     from ...process import Command, Finished, Running
     from .. import Collected, HostEnvironment, Layout
-    from ..gpu import Gpu
     from .namespace import Namespaces
 
 
@@ -115,6 +116,17 @@ class LocalStageBox(Examines, LocalBox):
         self.freshness = freshness
         self.tools = host_tools()
         self._scratch = self.disk = scratch
+
+    def has_process(self, pid: int) -> bool:
+        """Whether a process is in this box's namespaces, or was started from here without any."""
+        if self._holder is None:
+            return pid != os.getpid() and descends(pid, os.getpid())
+        try:
+            theirs = Path(f"/proc/{pid}/ns/mnt").stat()
+            ours = Path(f"/proc/{self._holder}/ns/mnt").stat()
+        except OSError:
+            return False
+        return theirs.st_ino == ours.st_ino
 
     def start(self, command: Command, log: Path) -> Running:
         """Start beside others; what still runs when the box closes is ended then."""

@@ -1,0 +1,131 @@
+"""C3 and C4: GPUs of its own, a host that can, an entry point, and proof of what it did there.
+
+The order is that of blame: the task and the environment first, then whether GPUs can be had,
+then whether this host can do a case that is known to be good. Only then is the entry point run,
+and what was seen of it on the GPUs decides as much as its end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..attempt import Finding, LevelResult, Owner, Verdict, Want
+from ..gpu.leases import NoLeaseError, leased
+from ..task import StageName
+from .entrypoint import LEVELS, not_to_be_run, run_stage
+from .preflight import Preflight, look, told
+from .witness.proof import prove
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..gpu.inventory import Gpu, GpuInventory
+    from ..gpu_use import GpuUse
+    from .subject import Subject
+
+
+def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) -> LevelResult:
+    """Run a stage on GPUs that nobody else uses, and judge what it did there.
+
+    Raises:
+        TaskError: the stage names something that is not there.
+        SandboxError: no box could be opened.
+        HostError: the folder of the leases cannot be used.
+    """
+    task = subject.task
+    assert task is not None  # noqa: S101  # callers ask for stages of a task
+    if refusal := not_to_be_run(subject, name, len(inventory.gpus)):
+        return refusal
+    stage, count = task.stages[name], task.gpus(name)
+    try:
+        with leased(
+            count,
+            inventory.gpus,
+            time_limit_s=stage.time_limit_s,
+            whose=f"{task.name} {name} ({subject.folder})",
+            say=subject.say,
+        ) as lease:
+            return _run_on(subject, name, lease.gpus)
+    except NoLeaseError as error:
+        return _host(name, Want.GPU, str(error.args[0]), advice=error.advice)
+
+
+def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResult:
+    variables = subject.host.variables
+    subject.say(f"{name}: whether this host's GPUs can compute")
+    host = told(gpus, variables)
+    if cause := host.cause(len(gpus)):
+        return _host(name, Want.GPU, cause, details={"host": dict(host.facts)})
+    result = run_stage(subject, name, gpus=gpus, sees_processes=host.sees_processes)
+    result = _judged(subject, name, result)
+    if result.verdict is not Verdict.FAILED or result.owner is not Owner.AGENT:
+        return result
+    return _not_the_hosts(result, gpus, look(gpus, variables))
+
+
+def _judged(subject: Subject, name: StageName, result: LevelResult) -> LevelResult:
+    """With what was seen on the GPUs, which can only take a pass away."""
+    assert subject.task is not None  # noqa: S101  # as above
+    use = result.gpu_use
+    if use is None or not result.command:
+        return result  # nothing was run, so there was nothing to see
+    parallelism = subject.task.stages[name].parallelism if name is StageName.MULTI_GPU else None
+    proof = prove(use, parallelism)
+    update: dict[str, Any] = {
+        "gpu_grades": {gpu: str(one) for gpu, one in proof.grades.items()},
+        "findings": result.findings + tuple(_elsewhere(use)),
+    }
+    if result.verdict is Verdict.PASSED and proof.verdict is not Verdict.PASSED:
+        update |= {
+            "verdict": proof.verdict,
+            "owner": proof.owner,
+            "want": proof.want,
+            "reason": proof.reason,
+            "details": {**result.details, "entry_point": Verdict.PASSED},
+        }
+    return result.model_copy(update=update)
+
+
+def _elsewhere(use: GpuUse) -> Iterator[Finding]:
+    for one in use.elsewhere:
+        others = [seen.gpu for seen in one.seen if seen.gpu not in use.gpus]
+        yield Finding(
+            kind="other-gpu",
+            what=f"{one.name or 'a process'} ({one.pid}) of the stage was on a GPU that is not its",
+            where=", ".join(others),
+            why="others may have leased it, and what a stage does there proves nothing",
+        )
+
+
+def _not_the_hosts(result: LevelResult, gpus: Sequence[Gpu], host: Preflight) -> LevelResult:
+    """A failure, unless the host cannot any more, or somebody else was on the GPUs."""
+    if cause := host.cause(len(gpus)):
+        return _excused(result, cause)
+    neighbours = result.gpu_use.neighbours if result.gpu_use else ()
+    if neighbours:
+        names = ", ".join(f"{one.name or 'a program'} ({one.pid})" for one in neighbours)
+        return _excused(result, f"others used its GPUs while it ran: {names}")
+    return result
+
+
+def _excused(result: LevelResult, cause: str) -> LevelResult:
+    return result.model_copy(
+        update={
+            "verdict": Verdict.INCONCLUSIVE,
+            "owner": Owner.HOST,
+            "want": Want.GPU,
+            "reason": cause,
+            "details": {**result.details, "entry_point": Verdict.FAILED, "why": result.reason},
+        }
+    )
+
+
+def _host(name: StageName, want: Want, reason: str, **more: Any) -> LevelResult:
+    return LevelResult(
+        level=LEVELS[name],
+        verdict=Verdict.INCONCLUSIVE,
+        owner=Owner.HOST,
+        want=want,
+        reason=reason,
+        **more,
+    )

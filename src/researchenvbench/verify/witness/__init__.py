@@ -1,0 +1,1 @@
+"""Who watches a stage's GPUs: from outside of its processes, and by a counter within them."""

@@ -1,0 +1,108 @@
+"""A driver for hosts without a GPU (driver.c), compiled once, and what it is told to show."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from researchenvbench.gpu import inventory as inventories
+from researchenvbench.verify import preflight
+
+SOURCE = Path(__file__).parent / "driver.c"
+NAMES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcupti.so.13")
+UUIDS = tuple(f"GPU-{number}1112131-4151-6171-8191-a1b1c1d1e1f1" for number in range(4))
+
+
+class Driver:
+    """The driver that this session's tests have."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.state = folder, folder / "state"
+        self.state.mkdir()
+        made = folder / NAMES[0]
+        compiler = ["cc", "-O1", "-shared", "-fPIC", f'-DSTATE="{self.state}"']
+        # By this name, once it is loaded, whoever asks for it in this process finds it.
+        named = ["-Wl,-soname,libnvidia-ml.so.1", SOURCE, "-o", made]
+        subprocess.run([*compiler, *named], check=True)
+        for name in NAMES[1:]:
+            (folder / name).symlink_to(made)
+        ctypes.CDLL(str(folder / NAMES[1]), mode=ctypes.RTLD_GLOBAL)
+
+    def show(self, count: int) -> None:
+        """Have the host have so many GPUs."""
+        lines = [f"{uuid} H200 9 0 150000000000\n" for uuid in UUIDS[:count]]
+        (self.state / "gpus").write_text("".join(lines))
+
+    def fail(self, **faults: object) -> None:
+        """Have functions give a code, or hang, from now on."""
+        lines = [f"{name} {what}\n" for name, what in faults.items()]
+        (self.state / "faults").write_text("".join(lines))
+
+    def forget(self) -> None:
+        """As it was when the host was started."""
+        shutil.rmtree(self.state)
+        self.state.mkdir()
+
+
+@pytest.fixture(scope="session")
+def compiled_driver(tmp_path_factory) -> Driver:
+    """The library."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    return Driver(tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture
+def driver(compiled_driver, monkeypatch) -> Driver:
+    """The driver of a host with two GPUs on which nothing runs."""
+    compiled_driver.forget()
+    compiled_driver.show(2)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(compiled_driver.folder))
+    for variable in ("CUDA_VISIBLE_DEVICES", "REB_GPUS"):
+        monkeypatch.delenv(variable, raising=False)
+    inventories._all_gpus.cache_clear()
+    preflight.preflight.cache_clear()
+    yield compiled_driver
+    inventories._all_gpus.cache_clear()
+    preflight.preflight.cache_clear()
+
+
+@pytest.fixture
+def on_gpu(driver):
+    """Starts a program that makes a context on a GPU, launches kernels, and waits."""
+    started = []
+
+    def start(number: int, *, launches: int = 3, seconds: float = 60) -> subprocess.Popen:
+        code = (
+            "import ctypes, time\n"
+            "cuda = ctypes.CDLL('libcuda.so.1')\n"
+            "assert cuda.cuInit(0) == 0\n"
+            "context = ctypes.c_void_p()\n"
+            f"assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), {number}) == 0\n"
+            "cuda.cuCtxSetCurrent(context)\n"
+            f"for _ in range({launches}):\n"
+            "    cuda.cuLaunchKernel(b'k', 1, 1, 1, 1, 1, 1, 0, None, None, None)\n"
+            "print('there', flush=True)\n"
+            f"time.sleep({seconds})\n"
+        )
+        program = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, "LD_LIBRARY_PATH": str(driver.folder)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(program)
+        assert program.stdout.readline() == "there\n"
+        return program
+
+    yield start
+    for program in started:
+        program.kill()
+        program.wait()
+        program.stdout.close()

@@ -287,6 +287,15 @@ class AssetUse(Stored):
     changed: str = Field("", description="What was wrong with it when the stage had ended.")
 
 
+class Canary(Stored):
+    """What the framework by itself did on the GPUs; it decides no verdict."""
+
+    name: str
+    passed: bool
+    said: str = ""
+    seconds: float = 0.0
+
+
 class LevelResult(Stored):
     """The verdict of one level, with all that is needed to read and to repeat it."""
 
@@ -320,6 +329,7 @@ class LevelResult(Stored):
     gpu_grades: dict[str, str] = Field(
         default_factory=dict, description="How well it is known that each GPU computed, by UUID."
     )
+    canaries: tuple[Canary, ...] = Field((), description="Run where an entry point failed.")
     details: dict[str, Any] = Field(default_factory=dict, description="Of C0 and C2.")
 
 

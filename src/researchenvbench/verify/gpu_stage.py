@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..attempt import Finding, LevelResult, Owner, Verdict, Want
 from ..gpu.leases import NoLeaseError, leased
 from ..task import StageName
+from .canary import canary_words, run_canaries
 from .entrypoint import LEVELS, not_to_be_run, run_stage
 from .preflight import Preflight, look, told
 from .witness.proof import prove
@@ -60,7 +61,13 @@ def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResu
     result = _judged(subject, name, result)
     if result.verdict is not Verdict.FAILED or result.owner is not Owner.AGENT:
         return result
-    return _not_the_hosts(result, gpus, look(gpus, variables))
+    result = _not_the_hosts(result, gpus, look(gpus, variables))
+    if result.verdict is not Verdict.FAILED:
+        return result
+    canaries = run_canaries(subject, gpus)
+    words = canary_words(canaries)
+    advice = "; ".join(one for one in (result.advice, words) if one)
+    return result.model_copy(update={"canaries": canaries, "advice": advice})
 
 
 def _judged(subject: Subject, name: StageName, result: LevelResult) -> LevelResult:

@@ -153,6 +153,7 @@ class FindingKind(StrEnum):
     SHADOWING_MODULE = "shadowing-module"
     # The stages.
     OTHER_GPU = "other-gpu"
+    GPU_NOT_FREED = "gpu-not-freed"
     # The environment.
     NO_INTERPRETER = "no-interpreter"
     INTERPRETER_WRAPPER_ALTERS = "interpreter-wrapper-alters"

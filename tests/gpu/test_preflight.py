@@ -4,7 +4,9 @@ import pytest
 
 from conftest import UUIDS
 from researchenvbench.gpu.inventory import inventory
+from researchenvbench.gpu_use import GpuProcess, GpuUse
 from researchenvbench.verify import preflight
+from researchenvbench.verify.gpu_stage import still_there
 
 
 def look():
@@ -64,3 +66,14 @@ def test_remembered_and_looked_at_again(driver):
     assert preflight.told(gpus, {}).problem == ""
     assert "cannot run a kernel" in look().problem
     assert UUIDS[0] not in look().problem  # people know their GPUs by number
+
+
+def test_a_process_that_stays_on_a_gpu_is_a_finding(driver, on_gpu):
+    other = on_gpu(0)
+    use = GpuUse(gpus=UUIDS[:1], processes=(GpuProcess(pid=other.pid),))
+    found = still_there(use, wait_s=0.5)
+    assert (found.kind, str(other.pid) in found.what) == ("gpu-not-freed", True)
+    other.kill()
+    other.wait()
+    assert still_there(use, wait_s=5.0) is None
+    assert still_there(GpuUse(gpus=UUIDS[:1]), wait_s=0.0) is None

@@ -26,13 +26,13 @@ def right_product() -> list[list[float]]:
 
 def answer(**changes: Any) -> dict[str, Any]:
     device = {"name": "H200", "architecture": "sm_90", "product": right_product()}
-    good = {"seed": SEED, "version": "2.9", "cuda": "13.0", "devices": [device]}
+    good = {"seed": SEED, "version": "2.9", "cuda": "12.8", "devices": [device]}
     return {**good, "architectures": ["sm_80", "sm_90"], "libraries": {"cudnn": 91}, **changes}
 
 
 def judged(said: dict[str, Any]) -> str:
     read = _Answer.model_validate_json(json.dumps(said))
-    return _judge(read, SEED, GpuInventory((CARD,), "580"))
+    return _judge(read, SEED, GpuInventory((CARD,), "550.54", (12, 4)))
 
 
 def test_a_right_answer_is_right() -> None:
@@ -44,6 +44,21 @@ def test_a_right_answer_is_right() -> None:
     [
         ({"devices": []}, "sees 0 of the 1 GPUs that the driver shows"),
         ({"devices": [], "cuda": None}, "it was built without CUDA"),
+        (
+            {"devices": [], "cuda": "13.0"},
+            "it was built for CUDA 13.0, and driver 550.54 supports CUDA up to 12.4",
+        ),
+        (
+            {
+                "architectures": ["sm_70"],
+                "devices": [{"architecture": "sm_90", "product": [], "error": "no kernel image"}],
+            },
+            "is built for sm_70, not for GPU 0, which is sm_90",
+        ),
+        (
+            {"devices": [{"architecture": "sm_90", "product": [], "error": "out of memory"}]},
+            "cannot compute on GPU 0: out of memory",
+        ),
         ({"architectures": ["sm_70", "compute_100"]}, "is built for sm_70, compute_100, not for"),
         (
             {"architectures": ["nonsense", "sm_", "sm_9", "sm_x0", "sm_²²"]},

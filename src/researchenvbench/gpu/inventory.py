@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ class GpuInventory:
 
     gpus: tuple[Gpu, ...] = ()
     driver: str | None = None
+    cuda: tuple[int, int] | None = None  #: the newest that the driver supports
     why_none: str = ""  #: in words, where there is none
     of_host: tuple[str, ...] = ()  #: UUIDs of all that the driver shows, hidden ones too
 
@@ -53,7 +54,7 @@ def inventory(environ: Mapping[str, str] | None = None) -> GpuInventory:
         names = [name.strip() for name in visible.split(",") if name.strip()]
         chosen = tuple(gpu for gpu in found.gpus if str(gpu.index) in names or gpu.uuid in names)
         why = "" if chosen else f"{variable}={visible} hides them"
-        found = GpuInventory(chosen, found.driver, why, found.of_host)
+        found = replace(found, gpus=chosen, why_none=why)
     return found
 
 
@@ -61,7 +62,7 @@ def inventory(environ: Mapping[str, str] | None = None) -> GpuInventory:
 def _all_gpus() -> GpuInventory:
     try:
         with nvml() as driver:
-            version = driver.driver()
+            version, cuda = driver.driver(), driver.cuda()
             gpus = tuple(
                 Gpu(
                     index=card.index,
@@ -75,4 +76,4 @@ def _all_gpus() -> GpuInventory:
     except NvmlError as error:
         return GpuInventory(why_none=str(error))
     why = "" if gpus else "the driver shows none"
-    return GpuInventory(gpus, version, why, tuple(gpu.uuid for gpu in gpus))
+    return GpuInventory(gpus, version, cuda, why, tuple(gpu.uuid for gpu in gpus))

@@ -43,6 +43,7 @@ class _Device(Stored):
     name: str = ""
     architecture: Annotated[str, StringConstraints(pattern=r"^sm_[0-9]{2,3}$")] | None = None
     product: list[list[float]]
+    error: Annotated[str, StringConstraints(max_length=2000)] = ""
 
 
 class _Answer(Stored):
@@ -171,9 +172,9 @@ def _judge(answer: _Answer, seed: str, inventory: GpuInventory) -> str:
     """What is wrong with an answer; empty where nothing is."""
     shown, seen = len(inventory.gpus), len(answer.devices)
     if seen != shown:
-        without = "cuda" in answer.model_fields_set and not answer.cuda
-        build = "; it was built without CUDA" if without else ""
-        return f"sees {seen} of the {shown} GPUs that the driver shows{build}"
+        return (
+            f"sees {seen} of the {shown} GPUs that the driver shows{_why_fewer(answer, inventory)}"
+        )
     left, right = matrices(seed)
     expected = [
         [
@@ -183,11 +184,30 @@ def _judge(answer: _Answer, seed: str, inventory: GpuInventory) -> str:
         for row in left
     ]
     for number, device in enumerate(answer.devices):
-        if device.product != expected:
-            return f"computes a wrong product on GPU {number}"
         card, built_for = device.architecture, answer.architectures
         if card and built_for and not _supported(card, built_for):
             return f"is built for {', '.join(built_for)}, not for GPU {number}, which is {card}"
+        if device.error:
+            return f"cannot compute on GPU {number}: {device.error}"
+        if device.product != expected:
+            return f"computes a wrong product on GPU {number}"
+    return ""
+
+
+def _why_fewer(answer: _Answer, inventory: GpuInventory) -> str:
+    """What explains that a framework sees too few GPUs, as the end of a sentence."""
+    if "cuda" not in answer.model_fields_set:
+        return ""
+    built = re.match(r"(\d+)\.(\d+)", answer.cuda or "")
+    if not built:
+        return "; it was built without CUDA"
+    # Of one major version an older driver serves newer builds too.
+    if inventory.cuda and int(built[1]) > inventory.cuda[0]:
+        newest = ".".join(map(str, inventory.cuda))
+        return (
+            f"; it was built for CUDA {answer.cuda}, and driver {inventory.driver} supports CUDA "
+            f"up to {newest}"
+        )
     return ""
 
 

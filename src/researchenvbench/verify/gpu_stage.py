@@ -7,10 +7,12 @@ and what was seen of it on the GPUs decides as much as its end.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from ..attempt import Finding, LevelResult, Owner, Verdict, Want
 from ..gpu.leases import NoLeaseError, leased
+from ..gpu.nvml import NvmlError, nvml
 from ..task import StageName
 from .canary import canary_words, run_canaries
 from .entrypoint import LEVELS, not_to_be_run, run_stage
@@ -59,6 +61,8 @@ def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResu
         return _host(name, Want.GPU, cause, details={"host": dict(host.facts)})
     result = run_stage(subject, name, gpus=gpus, sees_processes=host.sees_processes)
     result = _judged(subject, name, result)
+    if left := still_there(result.gpu_use):
+        result = result.model_copy(update={"findings": (*result.findings, left)})
     if result.verdict is not Verdict.FAILED or result.owner is not Owner.AGENT:
         return result
     result = _not_the_hosts(result, gpus, look(gpus, variables))
@@ -102,6 +106,35 @@ def _elsewhere(use: GpuUse) -> Iterator[Finding]:
             where=", ".join(others),
             why="others may have leased it, and what a stage does there proves nothing",
         )
+
+
+def still_there(use: GpuUse | None, *, wait_s: float = 10.0) -> Finding | None:
+    """A finding where processes of an ended stage are still on GPUs, and stay there.
+
+    Args:
+        use: What was seen of the stage.
+        wait_s: How long the driver may take to let go of a process that has ended.
+    """
+    if use is None:
+        return None
+    mine = {process.pid for process in (*use.processes, *use.elsewhere)}
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            with nvml() as driver:
+                found = {pid for gpu in use.gpus for pid in driver.processes(gpu)} & mine
+        except NvmlError:
+            return None
+        if not found:
+            return None
+        if time.monotonic() >= until:
+            break
+        time.sleep(0.2)
+    return Finding(
+        kind="gpu-not-freed",
+        what=f"processes of the stage are still on its GPUs: {', '.join(map(str, sorted(found)))}",
+        why="they take memory and time from the next stage, which waits until they are gone",
+    )
 
 
 def _not_the_hosts(result: LevelResult, gpus: Sequence[Gpu], host: Preflight) -> LevelResult:

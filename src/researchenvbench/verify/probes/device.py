@@ -41,13 +41,20 @@ def ask_torch(seed: str) -> "dict[str, Any]":
             answer["libraries"]["nccl"] = ".".join(str(part) for part in nccl.version())
         for index in range(torch.cuda.device_count()):
             device = torch.device("cuda", index)
-            product = torch.tensor(left, device=device) @ torch.tensor(right, device=device)
+            product: list[list[float]] = []
+            error = ""
+            try:
+                found = torch.tensor(left, device=device) @ torch.tensor(right, device=device)
+                product = found.cpu().tolist()
+            except RuntimeError as problem:  # such as no code for this card
+                error = str(problem).strip().splitlines()[0][:2000]
             major, minor = torch.cuda.get_device_capability(index)
             answer["devices"].append(
                 {
                     "name": torch.cuda.get_device_name(index),
                     "architecture": f"sm_{major}{minor}",
-                    "product": product.cpu().tolist(),
+                    "product": product,
+                    "error": error,
                 }
             )
     return answer

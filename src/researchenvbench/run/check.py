@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ..asset import SourceAsset, scripts
 from ..errors import SourceError, SourceNotAvailableError, TaskError
-from ..evidence import FileEvidence
 from ..source import fetch_source
 from ..task import FolderSource
 from ..verify.evidence import formats as evidence_formats
@@ -102,14 +101,13 @@ def _never_there(stage: Stage) -> Iterator[str]:
     """Evidence that no run of the stage can leave."""
     texts = stage.argument_texts()
     told = "\0".join(text for key, text in texts if not key.startswith("evidence."))
-    for number, entry in enumerate(stage.evidence):
-        if not isinstance(entry, FileEvidence):
+    for key, pattern in texts:
+        if not key.startswith("evidence.") or not key.endswith((".pattern", ".since")):
             continue
-        key = f"evidence.{number}.pattern"
-        if not entry.pattern.startswith(("{", "/")):
-            yield f"{key}: {entry.pattern} is relative; begin it with {{work}}/ or {{out}}/"
+        if not pattern.startswith(("{", "/")):
+            yield f"{key}: {pattern} is relative; begin it with {{work}}/ or {{out}}/"
         for folder in _TOLD:
-            if folder in entry.pattern and folder not in told:
+            if folder in pattern and folder not in told:
                 yield f"{key}: nothing tells the command of {folder}, so it puts nothing there"
 
 

@@ -148,3 +148,16 @@ Evidence = Annotated[
     OutputEvidence | HttpEvidence | FileEvidence | ChangeEvidence | ExitEvidence,
     Field(discriminator="kind"),
 ]
+
+
+def with_placeholders(entry: Evidence) -> list[tuple[str, str]]:
+    """Every (key, text) of an entry in which placeholders are filled in."""
+    match entry:
+        case FileEvidence():
+            return [("pattern", entry.pattern)]
+        case ChangeEvidence():
+            return [("since", entry.since), ("pattern", entry.pattern)]
+        case HttpEvidence():
+            return [("url", entry.url)]
+        case OutputEvidence() | ExitEvidence():
+            return []

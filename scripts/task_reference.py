@@ -37,6 +37,7 @@ TABLES: list[tuple[str, type[BaseModel]]] = [
     ("`[[stages.STAGE.services]]`", task.Service),
     ('`[[stages.STAGE.evidence]]`, kind = "output"', evidence.OutputEvidence),
     ('`[[stages.STAGE.evidence]]`, kind = "file"', evidence.FileEvidence),
+    ('`[[stages.STAGE.evidence]]`, kind = "change"', evidence.ChangeEvidence),
     ('`[[stages.STAGE.evidence]]`, kind = "http"', evidence.HttpEvidence),
     ('`[[stages.STAGE.evidence]]`, kind = "exit"', evidence.ExitEvidence),
     ("bounds of `groups` and `numeric`", evidence.Bounds),

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from researchenvbench.attempt import Level
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import load_suite
+from researchenvbench.verify.evidence import describe
+from researchenvbench.verify.pyramid import STAGES
 
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "c0_totals.json").read_text())
 
@@ -80,3 +83,33 @@ def test_what_is_not_known_is_not_filled_in(suite):
         assert task.provenance.selected_on is None
     without = [task for task in suite.tasks if task.licence is None]
     assert all("icence" in task.notes for task in without)
+
+
+def test_no_breakage_is_told_by_the_words_of_the_evidence_alone(suite):
+    # The reason of a failure repeats the entry that failed, whatever it failed for.
+    loose = [
+        f"{task.name} {name}: {breakage.because}"
+        for task in suite.tasks
+        for name, breakage in task.breakages.items()
+        if breakage.because and (stage := task.stages.get(STAGES.get(Level(breakage.level))))
+        if any(re.search(breakage.because, describe(entry)) for entry in stage.evidence)
+    ]
+    assert loose == []
+
+
+def test_several_gpus_are_asked_for_by_their_number(suite):
+    written_out = re.compile(r"(devices|nproc[-_]per[-_]node|num_processes)=[2-9]")
+    assert [
+        f"{task.name}: {text}"
+        for task in suite.tasks
+        for stage in task.stages.values()
+        for text in stage.command
+        if written_out.search(text)
+    ] == []
+
+
+def test_stand_ins_draw_nothing_that_differs_between_processors(suite):
+    scripts = {path for task in suite.tasks for path in task.folder.glob("stand_ins/*.py")}
+    drawn = re.compile(r"torch\.(rand|manual_seed|Generator|normal)|\.(standard_)?normal\(")
+    assert scripts
+    assert [str(path) for path in sorted(scripts) if drawn.search(path.read_text())] == []

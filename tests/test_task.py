@@ -217,7 +217,7 @@ ONE_FAULT = {
         'kind = "http"',
         'kind = "htpp"',
         (
-            "stages.cpu.evidence.1: kind 'htpp' is not one of output, http, file, exit; "
+            "stages.cpu.evidence.1: kind 'htpp' is not one of output, http, file, change, exit; "
             "did you mean 'http'?"
         ),
     ),

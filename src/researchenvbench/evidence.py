@@ -118,6 +118,25 @@ class FileEvidence(Model):
     min_seconds: float | None = Field(None, gt=0, description="wav, video: least duration.")
 
 
+class ChangeEvidence(Model):
+    """Numbers that two files of this run hold under the same names, and that differ.
+
+    That weights are saved, and steps counted, does not show that a step changed one: two
+    checkpoints of a training do. Each file of `pattern` is compared with each of `since`, as far
+    as they are whole and finite; there must be at least one of both.
+    """
+
+    kind: Literal["change"]
+    since: str = Field(description="A glob with placeholders: files with the numbers as they were.")
+    pattern: str = Field(description="A glob with placeholders: files with them as they are later.")
+    format: Literal["safetensors", "torch"]
+    arrays: tuple[str, ...] = Field(
+        min_length=1,
+        description="Names of arrays; each must be finite, as many numbers of the same type in "
+        "both, and changed. Take weights: statistics of a batch change without a step.",
+    )
+
+
 class ExitEvidence(Model):
     """The exit status of the command; a stage without this entry expects 0."""
 
@@ -126,5 +145,19 @@ class ExitEvidence(Model):
 
 
 Evidence = Annotated[
-    OutputEvidence | HttpEvidence | FileEvidence | ExitEvidence, Field(discriminator="kind")
+    OutputEvidence | HttpEvidence | FileEvidence | ChangeEvidence | ExitEvidence,
+    Field(discriminator="kind"),
 ]
+
+
+def with_placeholders(entry: Evidence) -> list[tuple[str, str]]:
+    """Every (key, text) of an entry in which placeholders are filled in."""
+    match entry:
+        case FileEvidence():
+            return [("pattern", entry.pattern)]
+        case ChangeEvidence():
+            return [("since", entry.since), ("pattern", entry.pattern)]
+        case HttpEvidence():
+            return [("url", entry.url)]
+        case OutputEvidence() | ExitEvidence():
+            return []

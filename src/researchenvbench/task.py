@@ -22,7 +22,7 @@ from pydantic import Field, field_validator, model_validator
 
 from .asset import Asset, scripts
 from .errors import TaskError
-from .evidence import Evidence, ExitEvidence, FileEvidence, HttpEvidence, OutputEvidence
+from .evidence import Evidence, ExitEvidence, HttpEvidence, OutputEvidence, with_placeholders
 from .schema import Model, check_specifier, compile_pattern, shorten, suggest
 
 if TYPE_CHECKING:
@@ -201,10 +201,7 @@ class Stage(Model):
             if service.ready_url:
                 texts.append((f"{at}.ready_url", service.ready_url))
         for i, entry in enumerate(self.evidence):
-            if isinstance(entry, FileEvidence):
-                texts.append((f"evidence.{i}.pattern", entry.pattern))
-            elif isinstance(entry, HttpEvidence):
-                texts.append((f"evidence.{i}.url", entry.url))
+            texts += [(f"evidence.{i}.{key}", text) for key, text in with_placeholders(entry)]
         return texts
 
 

@@ -88,7 +88,9 @@ def test_arrays_and_single_numbers_give_the_same_summary():
     whole.add_array(numpy.array(values[:2]))
     whole.add_array(numpy.array(values[2:], dtype="float32"))
     whole.add_array(numpy.array([]))
-    assert vars(whole) == vars(single)
+    # Only arrays are digested, as their file has them.
+    assert vars(whole) | {"_digest": None} == vars(single) | {"_digest": None}
+    assert whole.fingerprint[0] == single.fingerprint[0] == "5 numbers"
 
 
 def test_each_file_gets_its_answer(tmp_path):

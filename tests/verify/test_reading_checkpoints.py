@@ -93,3 +93,17 @@ def test_a_file_that_is_no_checkpoint(tmp_path, content, said):
     assert said in faults(tmp_path / "x.pt", "torch")
     other = archive(tmp_path / "y.pt", a__txt=b"x")
     assert "no torch checkpoint: a.txt" in faults(other, "torch")
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pt", "checkpoint-legacy.pt"])
+def test_a_checkpoint_says_by_a_fingerprint_which_numbers_it_holds(tmp_path, name):
+    pytest.importorskip("numpy")
+
+    def fingerprint(path, tensor):
+        found = open_file(path, Wanted(format="torch", numeric={tensor: FINITE}))
+        return found.fingerprints[tensor]
+
+    weight = fingerprint(DATA / name, "model.first.weight")
+    assert weight[0] == "12 numbers as FloatStorage"
+    assert weight == fingerprint(DATA / "checkpoint.pt", "model.first.weight")
+    assert weight[1] != fingerprint(DATA / name, "view")[1]

@@ -10,7 +10,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from ..evidence import FileEvidence, OutputEvidence
+from ..evidence import ChangeEvidence, FileEvidence, OutputEvidence, with_placeholders
 from ..schema import shorten
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def stage_faults(stage: Stage) -> Iterator[str]:
     texts = stage.argument_texts()
     told = "\0".join(text for key, text in texts if not key.startswith("evidence."))
     for number, entry in enumerate(stage.evidence):
-        for line in _evidence_faults(entry, told):
-            yield f"evidence.{number}.pattern: {line}"
+        for key, line in _evidence_faults(entry, told):
+            yield f"evidence.{number}.{key}: {line}"
     for key, command in _commands(stage):
         for number in _operators(command, values=False):
             yield (
@@ -83,20 +83,12 @@ def recipe_notes(recipe: Recipe) -> Iterator[str]:
             yield f"steps.{at}.{number}: {name} {_NO_SHELL}; if its value is meant, write it"
 
 
-def _evidence_faults(entry: Evidence, told: str) -> Iterator[str]:
-    """Of one entry; `told` is all that the stage's programs are given to read."""
-    if isinstance(entry, FileEvidence):
-        folder = posixpath.normpath(entry.pattern).partition("/")[0]
-        if not entry.pattern.startswith(("{", "/")):
-            yield f"{entry.pattern} is relative; {_WHERE}"
-        elif folder not in _FOLDERS:
-            yield (
-                f"{entry.pattern} lies outside the folders that a stage has to itself, so what "
-                f"is there need not be of this run; {_WHERE}"
-            )
-        for name in _TOLD:
-            if name == folder and name not in told:
-                yield f"nothing tells the command of {name}, so it puts nothing there"
+def _evidence_faults(entry: Evidence, told: str) -> Iterator[tuple[str, str]]:
+    """(key, fault) of one entry; `told` is all that the stage's programs are given to read."""
+    if isinstance(entry, FileEvidence | ChangeEvidence):
+        for key, pattern in with_placeholders(entry):
+            for line in _place_faults(pattern, told):
+                yield key, line
     # Where a group holds a number within bounds, that is what is asked of the line.
     elif isinstance(entry, OutputEvidence) and not entry.groups:
         found = re.compile(entry.pattern).search
@@ -107,9 +99,25 @@ def _evidence_faults(entry: Evidence, told: str) -> Iterator[str]:
         else:
             return
         yield (
-            f"{shorten(entry.pattern)} matches {what}, which shows no work; write what only the "
-            "work prints"
+            "pattern",
+            (f"{shorten(entry.pattern)} matches {what}, which shows no work; write what only the "
+            "work prints"),
         )
+
+
+def _place_faults(pattern: str, told: str) -> Iterator[str]:
+    """Of a glob of files that the stage must make."""
+    folder = posixpath.normpath(pattern).partition("/")[0]
+    if not pattern.startswith(("{", "/")):
+        yield f"{pattern} is relative; {_WHERE}"
+    elif folder not in _FOLDERS:
+        yield (
+            f"{pattern} lies outside the folders that a stage has to itself, so what "
+            f"is there need not be of this run; {_WHERE}"
+        )
+    for name in _TOLD:
+        if name == folder and name not in told:
+            yield f"nothing tells the command of {name}, so it puts nothing there"
 
 
 def _commands(stage: Stage) -> Iterator[tuple[str, Sequence[str]]]:

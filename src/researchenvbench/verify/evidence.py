@@ -11,12 +11,20 @@ from __future__ import annotations
 
 import glob
 import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..attempt import EvidenceResult, Owner, Verdict
 from ..errors import RefusedError, SandboxError
-from ..evidence import ExitEvidence, FileEvidence, HttpEvidence, OutputEvidence
+from ..evidence import (
+    Bounds,
+    ChangeEvidence,
+    ExitEvidence,
+    FileEvidence,
+    HttpEvidence,
+    OutputEvidence,
+)
 from ..task import fill
 from . import asking
 from .evidence_words import describe
@@ -25,7 +33,7 @@ from .readers.installed import INSTALL
 from .readers.wording import SEEN_LIMIT, counted, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..evidence import Evidence
     from ..sandbox import Collected, Finished, StageBox
@@ -67,6 +75,8 @@ def judge(
                 result = asking.judge_http(entry, box, values, folder)
             case FileEvidence():
                 result = _judge_file(entry, stage, box, values, folder)
+            case ChangeEvidence():
+                result = _judge_change(entry, stage, box, values, folder)
         results.append(result)
     return results
 
@@ -77,7 +87,7 @@ def formats(task: Task) -> list[str]:
         str(entry.format)
         for stage in task.stages.values()
         for entry in stage.evidence
-        if isinstance(entry, FileEvidence)
+        if isinstance(entry, FileEvidence | ChangeEvidence)
     }
     return sorted(named)
 
@@ -167,15 +177,93 @@ def _note(long_lines: int, dropped: int) -> str:
 # --- files -----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Files:
+    """What became of the files that match a pattern: told by their path in the box."""
+
+    good: dict[Path, str] = field(default_factory=dict)
+    refused: dict[Path, str] = field(default_factory=dict)
+    missing: dict[Path, str] = field(default_factory=dict)  #: the distribution that opens it
+    numbers: dict[Path, Mapping[str, Sequence[str]]] = field(default_factory=dict)  #: of the good
+
+    def verdict(self, entry: Evidence, at_least: int = 1) -> EvidenceResult:
+        """Whether there are enough good ones."""
+        if len(self.good) >= at_least:
+            return _result(entry, Verdict.PASSED, _told(self.good))
+        if len(self.good) + len(self.missing) >= at_least:
+            needed = ", ".join(sorted(set(self.missing.values())))
+            seen = (
+                f"{counted(len(self.missing), 'file')} of this run cannot be opened here without "
+                f"{needed}; in reb's checkout: {INSTALL}"
+            )
+            return _result(entry, Verdict.INCONCLUSIVE, seen, Owner.HOST)
+        seen = f"{len(self.good)} of {at_least}; {_told(self.refused)}"
+        return _result(entry, Verdict.FAILED, seen)
+
+
 def _judge_file(
     entry: FileEvidence, stage: Stage, box: StageBox, values: Mapping[str, str], folder: Path
 ) -> EvidenceResult:
-    # A relative pattern starts where the command did.
     literal = {name: glob.escape(value) for name, value in values.items()}
-    pattern = str(Path(fill(stage.folder, literal)) / fill(entry.pattern, literal))
+    pattern = _absolute(entry.pattern, stage, literal)
+    wanted = entry.model_dump(mode="json", exclude={"kind", "pattern", "at_least", "min_bytes"})
+    limit = max(_COLLECTED_FILES, entry.at_least)
+    opened = _open(entry, pattern, box, folder, wanted, limit=limit, min_bytes=entry.min_bytes)
+    return opened.verdict(entry, entry.at_least) if isinstance(opened, _Files) else opened
+
+
+def _judge_change(
+    entry: ChangeEvidence, stage: Stage, box: StageBox, values: Mapping[str, str], folder: Path
+) -> EvidenceResult:
+    literal = {name: glob.escape(value) for name, value in values.items()}
+    wanted = {"format": entry.format, "numeric": {n: Bounds().model_dump() for n in entry.arrays}}
+    times = []
+    for name, pattern in (("since", entry.since), ("pattern", entry.pattern)):
+        absolute = _absolute(pattern, stage, literal)
+        opened = _open(entry, absolute, box, folder / name, wanted, limit=_COLLECTED_FILES)
+        if not isinstance(opened, _Files):
+            return opened
+        result = opened.verdict(entry)
+        if result.verdict is not Verdict.PASSED:
+            return result
+        times.append(opened)
+    before, after = times
+    faults = [
+        f"{shorten(later.name)} and {shorten(earlier.name)}: array {name!r} {fault}"
+        for later, now in after.numbers.items()
+        for earlier, then in before.numbers.items()
+        for name in entry.arrays
+        if (fault := _unchanged(then[name], now[name]))
+    ]
+    told = "; ".join(faults[:_TOLD]) if faults else _told(after.good)
+    return _result(entry, Verdict.FAILED if faults else Verdict.PASSED, told)
+
+
+def _unchanged(then: Sequence[str], now: Sequence[str]) -> str:
+    """Why two fingerprints do not show that an array changed, or nothing."""
+    if then[0] != now[0]:
+        return f"cannot be compared: {now[0]}, before {then[0]}"
+    return "did not change" if then[1] == now[1] else ""
+
+
+def _absolute(pattern: str, stage: Stage, literal: dict[str, str]) -> str:
+    """The pattern with its placeholders filled in; a relative one starts where the command did."""
+    return str(Path(fill(stage.folder, literal)) / fill(pattern, literal))
+
+
+def _open(
+    entry: Evidence,
+    pattern: str,
+    box: StageBox,
+    folder: Path,
+    wanted: Mapping[str, object],
+    *,
+    limit: int,
+    min_bytes: int = 1,
+) -> _Files | EvidenceResult:
+    """Take the files that match out of the box and open them; a result where there are none."""
     folder.mkdir(parents=True)
     try:
-        limit = max(_COLLECTED_FILES, entry.at_least)
         collected = box.collect(pattern, folder, limit=limit)
     except RefusedError as error:  # the run's doing, and not the host's
         return _result(entry, Verdict.FAILED, str(error.args[0]))
@@ -183,39 +271,29 @@ def _judge_file(
         return _result(entry, Verdict.INCONCLUSIVE, str(error.args[0]), Owner.HOST)
     if not collected:
         return _result(entry, Verdict.FAILED, asking.what_is_there(pattern, box, folder))
-    refused = {file.inside: why for file in collected if (why := _refusal(file, entry))}
-    to_open = [file for file in collected if file.inside not in refused]
-    wanted = entry.model_dump(mode="json", exclude={"kind", "pattern", "at_least", "min_bytes"})
-    good, missing = {}, {}
+    files = _Files()
+    files.refused.update({f.inside: why for f in collected if (why := _refusal(f, min_bytes))})
+    to_open = [file for file in collected if file.inside not in files.refused]
     for file, opened in zip(
         to_open, contained.open_files([file.copy for file in to_open], wanted), strict=True
     ):
         if opened.missing is not None:
-            missing[file.inside] = opened.missing
+            files.missing[file.inside] = opened.missing
         elif opened.faults:
             what = f" ({opened.what})" if opened.what else ""
-            refused[file.inside] = f"{'; '.join(opened.faults)}{what}"
+            files.refused[file.inside] = f"{'; '.join(opened.faults)}{what}"
         else:
-            good[file.inside] = f"{opened.what}, {file.size_bytes} bytes"
-    if len(good) >= entry.at_least:
-        return _result(entry, Verdict.PASSED, _told(good))
-    if len(good) + len(missing) >= entry.at_least:
-        needed = ", ".join(sorted(set(missing.values())))
-        seen = (
-            f"{counted(len(missing), 'file')} of this run cannot be opened here without "
-            f"{needed}; in reb's checkout: {INSTALL}"
-        )
-        return _result(entry, Verdict.INCONCLUSIVE, seen, Owner.HOST)
-    seen = f"{len(good)} of {entry.at_least}; {_told(refused)}"
-    return _result(entry, Verdict.FAILED, seen)
+            files.good[file.inside] = f"{opened.what}, {file.size_bytes} bytes"
+            files.numbers[file.inside] = opened.fingerprints
+    return files
 
 
-def _refusal(file: Collected, entry: FileEvidence) -> str:
+def _refusal(file: Collected, min_bytes: int) -> str:
     """Why a file does not count that is not even opened, or nothing."""
     if not file.fresh:
         return "was there before this run"
-    if file.size_bytes < entry.min_bytes:
-        return f"has {file.size_bytes} bytes, at least {entry.min_bytes} wanted"
+    if file.size_bytes < min_bytes:
+        return f"has {file.size_bytes} bytes, at least {min_bytes} wanted"
     return ""
 
 

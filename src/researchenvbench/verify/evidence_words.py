@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from ..evidence import ExitEvidence, FileEvidence, HttpEvidence, OutputEvidence
+from ..evidence import (
+    ChangeEvidence,
+    ExitEvidence,
+    FileEvidence,
+    HttpEvidence,
+    OutputEvidence,
+)
 from .readers.wording import counted
 
 if TYPE_CHECKING:
@@ -25,6 +31,11 @@ def describe(entry: Evidence) -> str:
             return f"{entry.method} {entry.url} answers {entry.status}{body}"
         case FileEvidence():
             return _file(entry)
+        case ChangeEvidence():
+            return (
+                f"{', '.join(entry.arrays)} of this run's {entry.format} file {entry.pattern} "
+                f"differ from those of {entry.since}"
+            )
         case _:
             assert_never(entry)
 

@@ -58,7 +58,8 @@ def _file(path: Path, wanted: Wanted) -> dict[str, Any]:
     except OSError as error:
         return {"what": "", "faults": [f"it cannot be read: {error.strerror or error}"]}
     faults = [shorten(fault, 400) for fault in found.faults]
-    return {"what": shorten(found.what, 600), "faults": faults}
+    fingerprints = found.fingerprints
+    return {"what": shorten(found.what, 600), "faults": faults, "fingerprints": fingerprints}
 
 
 def _lines(job: dict[str, Any]) -> Any:

@@ -214,7 +214,7 @@ def read_safetensors(path: Path, wanted: Wanted) -> Found:
             continue
         kind = header[name]["dtype"]
         begin, end = (8 + header_bytes + offset for offset in header[name]["data_offsets"])
-        numbers = Numbers()
+        numbers = Numbers(kind)
         with path.open("rb") as stream:
             stream.seek(begin)
             while begin < end:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .wording import shorten
@@ -42,6 +42,8 @@ class Opened:
     what: str
     faults: tuple[str, ...]
     missing: str | None = None  #: the distribution that would be needed to open it
+    #: Of the numbers that were asked for, by name: `Numbers.fingerprint`.
+    fingerprints: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class NoAnswer(Exception):  # noqa: N818 - a finding about a search
@@ -59,7 +61,12 @@ def open_files(
         job = {"kind": "files", "paths": [str(path) for path in left], "wanted": dict(wanted)}
         answers, ending = _run(job, deadline - time.monotonic())
         opened += [
-            Opened(answer["what"], tuple(answer["faults"]), answer.get("missing"))
+            Opened(
+                answer["what"],
+                tuple(answer["faults"]),
+                answer.get("missing"),
+                answer.get("fingerprints", {}),
+            )
             for answer in answers
         ]
         if ending and len(opened) < len(paths):

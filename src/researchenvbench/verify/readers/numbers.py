@@ -6,6 +6,7 @@ A NaN keeps no limit: it is neither finite, nor at least, at most, or lower than
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,9 +39,12 @@ def parse_number(text: str) -> float | None:
 
 
 class Numbers:
-    """A series of numbers, reduced to what a judgement needs."""
+    """A series of numbers, reduced to what a judgement needs.
 
-    def __init__(self) -> None:
+    `stored_as` is the type in which their file holds them, in its own words.
+    """
+
+    def __init__(self, stored_as: str = "") -> None:
         self.count = 0
         self.first = math.nan
         self.last = math.nan
@@ -50,6 +54,8 @@ class Numbers:
         self.infinities = 0
         self.not_numbers = 0
         self._example = ""
+        self._stored_as = stored_as
+        self._digest = hashlib.sha256()
 
     def add(self, value: float) -> None:
         """Take one number."""
@@ -99,6 +105,7 @@ class Numbers:
             self.first = float(flat[0])
         self.count += int(flat.size)
         self.last = float(flat[-1])
+        self._digest.update((flat + 0.0).tobytes())  # by which -0 is 0
         nan = flat != flat  # only a NaN differs from itself
         nans = int(nan.sum())
         self.nans += nans
@@ -109,6 +116,15 @@ class Numbers:
                 self.infinities += int((abs(rest) == math.inf).sum())
             self.low = min(self.low, low)
             self.high = max(self.high, high)
+
+    @property
+    def fingerprint(self) -> tuple[str, str]:
+        """How many numbers of which type these are, and a digest of those of arrays.
+
+        Series with the same first part and another second are different numbers.
+        """
+        stored_as = f" as {self._stored_as}" if self._stored_as else ""
+        return f"{self.count} numbers{stored_as}", self._digest.hexdigest()
 
     def faults(self, limits: Limits) -> list[str]:
         """Each limit that does not hold, with the number that breaks it."""

@@ -153,7 +153,7 @@ def _judge(
 
 def _numbers(tensor: StoredTensor, content: Iterator[bytes]) -> Numbers:
     numpy = need("numpy")
-    numbers = Numbers()
+    numbers = Numbers(tensor.kind)
     at = 0  # elements of the storage that were passed
     for data in content:
         if tensor.kind in _BFLOAT16:

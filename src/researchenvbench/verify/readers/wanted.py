@@ -69,6 +69,8 @@ class Found:
 
     what: str
     faults: list[str] = field(default_factory=list)
+    #: Of what was asked for in `numeric`, by name: `Numbers.fingerprint`.
+    fingerprints: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def need_names(self, wanted: Iterable[str], there: Iterable[str], kind: str) -> None:
         """Note each wanted name that is not there, with those that are."""
@@ -82,6 +84,7 @@ class Found:
         """Note in what the numbers under a name break their limits; tell them otherwise."""
         self.faults += [f"{kind} {name!r}: {fault}" for fault in numbers.faults(limits)]
         self.what += f"; {name} {numbers.summary()}"
+        self.fingerprints[name] = numbers.fingerprint
 
     def need_size(self, width: int, height: int, wanted: Wanted) -> None:
         """Note a picture that is smaller than wanted."""

@@ -3,15 +3,18 @@
     python backbone.py OUT.pth --seed 0
 
 The architecture is `deit-tiny` of pretrain/mmpretrain, with the picture and patch sizes of the
-configuration that is trained, and without a class token.
+configuration that is trained, and without a class token. Drawn are whole numbers: torch's normal
+ones differ between processors.
 """
 
 import argparse
 import math
 from pathlib import Path
 
+import numpy as np
 import torch
 
+STEPS = 1 << 12
 WIDTH, HIDDEN, LAYERS = 192, 768, 12
 PATCH, PATCHES = 16, (1024 // 16) * (768 // 16)
 
@@ -22,18 +25,22 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    random = torch.Generator().manual_seed(arguments.seed)
+    random = np.random.default_rng(arguments.seed)
     weights: dict[str, torch.Tensor] = {}
 
+    def draw(*shape: int, spread: float) -> torch.Tensor:
+        whole = random.integers(-STEPS, STEPS + 1, shape)
+        return torch.from_numpy((whole * (math.sqrt(3) * spread / STEPS)).astype(np.float32))
+
     def linear(name: str, out: int, into: int) -> None:
-        weights[f"{name}.weight"] = torch.randn(out, into, generator=random) / math.sqrt(into)
+        weights[f"{name}.weight"] = draw(out, into, spread=1 / math.sqrt(into))
         weights[f"{name}.bias"] = torch.zeros(out)
 
     def norm(name: str) -> None:
         weights[f"{name}.weight"] = torch.ones(WIDTH)
         weights[f"{name}.bias"] = torch.zeros(WIDTH)
 
-    weights["pos_embed"] = 0.02 * torch.randn(1, PATCHES, WIDTH, generator=random)
+    weights["pos_embed"] = draw(1, PATCHES, WIDTH, spread=0.02)
     linear("patch_embed.projection", WIDTH, 3 * PATCH * PATCH)
     flat = weights["patch_embed.projection.weight"]
     weights["patch_embed.projection.weight"] = flat.reshape(WIDTH, 3, PATCH, PATCH)

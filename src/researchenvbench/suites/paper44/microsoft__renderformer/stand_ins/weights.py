@@ -4,6 +4,7 @@
 
 The names and shapes are those that the class RenderFormer of the repository makes from this
 configuration. Loading it is not strict, so a name that were missing here would go unseen.
+Drawn are whole numbers: torch's normal ones differ between processors.
 """
 
 import argparse
@@ -11,9 +12,11 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 
+STEPS = 1 << 12
 WIDTH, HIDDEN, HEADS = 128, 192, 2
 LAYERS, VIEW_LAYERS = 2, 4
 REGISTERS, CHANNELS, TEXTURE, PATCH = 16, 13, 32, 8
@@ -67,10 +70,12 @@ class Weights(dict[str, torch.Tensor]):
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self._random = torch.Generator().manual_seed(seed)
+        self._random = np.random.default_rng(seed)
 
-    def _draw(self, *shape: int) -> torch.Tensor:
-        return torch.randn(shape, generator=self._random)
+    def _draw(self, *shape: int, spread: float = 1.0) -> torch.Tensor:
+        """Numbers with this standard deviation."""
+        whole = self._random.integers(-STEPS, STEPS + 1, shape)
+        return torch.from_numpy((whole * (math.sqrt(3) * spread / STEPS)).astype(np.float32))
 
     def token(self, name: str, *shape: int) -> None:
         """A learned token."""
@@ -83,19 +88,21 @@ class Weights(dict[str, torch.Tensor]):
 
     def linear(self, name: str, out: int, into: int, *, bias: bool = False) -> None:
         """A matrix that keeps the size of what passes it."""
-        self[f"{name}.weight"] = self._draw(out, into) / math.sqrt(into)
+        self[f"{name}.weight"] = self._draw(out, into, spread=1 / math.sqrt(into))
         if bias:
-            self[f"{name}.bias"] = 0.1 * self._draw(out)
+            self[f"{name}.bias"] = self._draw(out, spread=0.1)
 
     def convolution(self, name: str, out: int, into: int, size: int, *, bias: bool = True) -> None:
         """A square convolution."""
-        self[f"{name}.weight"] = self._draw(out, into, size, size) / (size * math.sqrt(into))
+        self[f"{name}.weight"] = self._draw(
+            out, into, size, size, spread=1 / (size * math.sqrt(into))
+        )
         if bias:
-            self[f"{name}.bias"] = 0.1 * self._draw(out)
+            self[f"{name}.bias"] = self._draw(out, spread=0.1)
 
     def frequencies(self, name: str, count: int) -> None:
         """The frequencies of positions, which are not learned."""
-        self[name] = 2 ** torch.linspace(0, math.log2(count - 1), count)
+        self[name] = torch.tensor([(count - 1) ** (at / (count - 1)) for at in range(count)])
 
     def self_attention(self, name: str) -> None:
         """Attention whose three inputs are one."""

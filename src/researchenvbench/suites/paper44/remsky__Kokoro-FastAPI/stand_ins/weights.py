@@ -2,16 +2,20 @@
 
     python weights.py OUT --seed 0
 
-The class is the real one. Its decoder's widths are fixed in its code, so the file is not tiny:
-depths are cut instead, and numbers are kept in half precision, which loading turns back.
-A symbol lasts a few frames only (`max_dur`), so that speech is short.
+The class is the real one, and says which weights there are. What it has at random is drawn again,
+as whole numbers: torch's own random numbers differ between processors. Its decoder's widths are
+fixed in its code, so the file is not tiny: depths are cut instead, and numbers are kept in half
+precision, which loading turns back. A symbol lasts a few frames only (`max_dur`), so that speech
+is short.
 """
 
 import argparse
 import json
+import math
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
 from kokoro import KModel
 
@@ -66,6 +70,21 @@ CONFIG = {
 }
 #: What the published file holds: the weights of each of these parts under its name.
 PARTS = ("bert", "bert_encoder", "predictor", "decoder", "text_encoder")
+STEPS = 1 << 12
+
+
+def drawn(name: str, tensor: torch.Tensor, random: np.random.Generator) -> torch.Tensor:
+    """A tensor of that shape in half precision; zeros and ones stay what they are."""
+    if not tensor.is_floating_point():
+        return tensor
+    if bool((tensor == 0).all() or (tensor == 1).all()):
+        return tensor.half()
+    if name.endswith("weight_g"):  # the length of the vectors in `weight_v`, as drawn below
+        return torch.full_like(tensor, math.sqrt(1 / 3)).half()
+    whole = random.integers(-STEPS, STEPS + 1, tuple(tensor.shape))
+    into = tensor[0].numel() if tensor.dim() > 1 else tensor.numel()
+    # As torch's own layers begin: to a third of the variance that keeps the size of what passes.
+    return torch.from_numpy((whole / (STEPS * math.sqrt(into))).astype(np.float16))
 
 
 def main() -> None:
@@ -75,16 +94,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
 
-    torch.manual_seed(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         # The class wants a file of weights; from one without any it keeps its own random ones.
         nothing = Path(folder) / "nothing.pth"
         torch.save({}, nothing)
         model = KModel(repo_id="hexgrad/Kokoro-82M", config=CONFIG, model=str(nothing))
     arguments.out.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(arguments.seed)
     weights = {
         part: {
-            name: tensor.half() if tensor.is_floating_point() else tensor
+            name: drawn(name, tensor, random)
             for name, tensor in getattr(model, part).state_dict().items()
         }
         for part in PARTS

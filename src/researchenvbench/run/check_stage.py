@@ -100,8 +100,10 @@ def _evidence_faults(entry: Evidence, told: str) -> Iterator[tuple[str, str]]:
             return
         yield (
             "pattern",
-            (f"{shorten(entry.pattern)} matches {what}, which shows no work; write what only the "
-            "work prints"),
+            (
+                f"{shorten(entry.pattern)} matches {what}, which shows no work; write what only the "
+                "work prints"
+            ),
         )
 
 

@@ -101,8 +101,8 @@ def _evidence_faults(entry: Evidence, told: str) -> Iterator[tuple[str, str]]:
         yield (
             "pattern",
             (
-                f"{shorten(entry.pattern)} matches {what}, which shows no work; write what only the "
-                "work prints"
+                f"{shorten(entry.pattern)} matches {what}, which shows no work; write what only "
+                "the work prints"
             ),
         )
 

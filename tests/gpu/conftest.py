@@ -69,6 +69,8 @@ def driver(compiled_driver, monkeypatch) -> Driver:
     inventories._all_gpus.cache_clear()
     preflight.preflight.cache_clear()
     yield compiled_driver
+    # It stays loaded in this process, where other tests must find a host without a GPU.
+    compiled_driver.fail(nvmlInitWithFlags=9, nvmlInit_v2=9)
     inventories._all_gpus.cache_clear()
     preflight.preflight.cache_clear()
 

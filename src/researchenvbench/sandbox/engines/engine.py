@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -33,7 +34,8 @@ _COPYING = ("build", "commit", "cp", "import", "load", "save")
 #: that it was started from when memory runs out, and here none can be made.
 NO_FOLDER = "/proc"
 _MOST_READ, _HALF_SHOWN = 8000, 150
-_LISTED_AGAIN = 2
+_LISTED_AGAIN = 9
+_LISTED_AGAIN_S = 0.2
 #: As they say of an image that a container is made of.
 _IN_USE = re.compile(r"image is in use|is using its referenced image|image is being used by")
 
@@ -166,6 +168,7 @@ class Engine:
             except AbsentError:
                 if not again:
                     raise
+                time.sleep(_LISTED_AGAIN_S)
         raise AssertionError
 
     def state(self, container: str) -> State:

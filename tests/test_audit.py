@@ -8,6 +8,7 @@ import pytest
 
 from researchenvbench.attempt import (
     Audit,
+    Canary,
     Claim,
     ClaimResult,
     Level,
@@ -250,6 +251,42 @@ def test_ddp_expected_ok_against_c4(
     claimed: bool | None, verdict: Verdict, expected: tuple[str, str | None]
 ) -> None:
     claims, _ = judge(Report(ddp_expected_ok=claimed), {Level.C4: level(Level.C4, verdict)})
+    assert outcome(claims, "ddp_expected_ok") == expected
+
+
+WORKS, FAILS = (
+    (
+        Canary(name="all-reduce", passed=True),
+        Canary(name="step of DistributedDataParallel", passed=passed),
+    )
+    for passed in (True, False)
+)
+CRASHED = (Canary(name="all-reduce", passed=False),)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "verdict", "owner", "canaries", "expected"),
+    [
+        (True, NOT_APPLICABLE, None, WORKS, ("true", None)),
+        (True, NOT_APPLICABLE, None, FAILS, ("false", "over")),
+        (True, NOT_APPLICABLE, None, CRASHED, ("false", "over")),
+        (False, NOT_APPLICABLE, None, WORKS, ("false", "under")),
+        (True, INCONCLUSIVE, Owner.TASK, WORKS, ("true", None)),
+        (True, INCONCLUSIVE, Owner.HOST, WORKS, ("unverifiable", None)),
+        (True, FAILED, Owner.AGENT, WORKS, ("false", "repository")),
+        (True, FAILED, Owner.AGENT, FAILS, ("false", "over")),
+        (False, FAILED, Owner.AGENT, WORKS, ("true", None)),
+    ],
+)
+def test_ddp_expected_ok_against_the_canary(
+    claimed: bool,
+    verdict: Verdict,
+    owner: Owner | None,
+    canaries: tuple[Canary, ...],
+    expected: tuple[str, str | None],
+) -> None:
+    c4 = level(Level.C4, verdict, owner).model_copy(update={"canaries": canaries})
+    claims, _ = judge(Report(ddp_expected_ok=claimed), {Level.C4: c4})
     assert outcome(claims, "ddp_expected_ok") == expected
 
 

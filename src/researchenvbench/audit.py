@@ -324,16 +324,39 @@ def _capability(name: str, claimed: Any, found: Any, why: str) -> ClaimResult:
 
 
 def _ddp(report: Report, found_by: _Found) -> ClaimResult:
+    """Against C4; where the task offers no such run, against the canary of data parallelism."""
     c4 = found_by.results.get(Level.C4)
     found: bool | None = None
+    canary: bool | None = None
     why = "there was no multi-GPU run to compare with"
     if barrier := found_by.barrier(Level.C4):
         why = barrier
     elif c4 is not None:
+        canary = _ddp_canary(c4)
+        why = f"C4 {c4.verdict}{f': {c4.reason}' if c4.reason else ''}"
         if c4.verdict in (Verdict.PASSED, Verdict.FAILED):
             found = c4.verdict is Verdict.PASSED
-        why = f"C4 {c4.verdict}{f': {c4.reason}' if c4.reason else ''}"
-    return _capability("ddp_expected_ok", report.ddp_expected_ok, found, why)
+        elif needs_canary(c4) and canary is not None:
+            found = canary
+            why += f"; a step of DistributedDataParallel {'works' if canary else 'fails'}"
+    claim = _capability("ddp_expected_ok", report.ddp_expected_ok, found, why)
+    if claim.direction == "over" and c4 and c4.verdict is Verdict.FAILED and canary:
+        # Data parallelism works here, and the repository's own run does not.
+        return claim.model_copy(update={"direction": "repository"})
+    return claim
+
+
+def needs_canary(c4: LevelResult) -> bool:
+    """Whether the task has no run on several GPUs that could tell, now or ever."""
+    return c4.verdict is Verdict.NOT_APPLICABLE or c4.owner is Owner.TASK
+
+
+def _ddp_canary(c4: LevelResult) -> bool | None:
+    """Whether the canary of data parallelism passed; None where it was not run."""
+    found = [one.passed for one in c4.canaries if "DistributedDataParallel" in one.name]
+    if not found and c4.canaries and not all(one.passed for one in c4.canaries):
+        return False  # it came not even so far
+    return all(found) if found else None
 
 
 def _free_claim(capability: str, value: Any, found_by: _Found) -> ClaimResult:

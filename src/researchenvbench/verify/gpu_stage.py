@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..attempt import Finding, LevelResult, Owner, Verdict, Want
+from ..audit import needs_canary
 from ..gpu.leases import NoLeaseError, leased
 from ..gpu.nvml import NvmlError, nvml
 from ..task import StageName
@@ -18,6 +19,9 @@ from .canary import canary_words, run_canaries
 from .entrypoint import LEVELS, not_to_be_run, run_stage
 from .preflight import Preflight, look, told
 from .witness.proof import prove
+
+_SEVERAL = 2
+_CANARY_WAIT_S = 600.0
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,6 +55,29 @@ def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) ->
             return _run_on(subject, name, lease.gpus)
     except NoLeaseError as error:
         return _host(name, Want.GPU, str(error.args[0]), advice=error.advice)
+
+
+def with_canary(subject: Subject, result: LevelResult, inventory: GpuInventory) -> LevelResult:
+    """C4 of a task without such a run, with what the framework by itself does on two GPUs.
+
+    Only where the report claims something of it, and this host can say.
+    """
+    claimed = subject.report is not None and subject.report.ddp_expected_ok is not None
+    if not claimed or not needs_canary(result) or len(inventory.gpus) < _SEVERAL:
+        return result
+    try:
+        with leased(
+            _SEVERAL,
+            inventory.gpus,
+            time_limit_s=_CANARY_WAIT_S,
+            whose=f"canaries ({subject.folder})",
+            say=subject.say,
+        ) as lease:
+            if told(lease.gpus, subject.host.variables).cause(_SEVERAL):
+                return result
+            return result.model_copy(update={"canaries": run_canaries(subject, lease.gpus)})
+    except NoLeaseError:
+        return result
 
 
 def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResult:

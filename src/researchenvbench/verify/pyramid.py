@@ -29,7 +29,7 @@ from ..proofs import standing
 from ..task import StageName
 from .device import check_devices
 from .entrypoint import LEVELS, run_stage
-from .gpu_stage import run_gpu_stage
+from .gpu_stage import run_gpu_stage, with_canary
 from .integrity.prefix import environment_findings, prefix_size
 from .integrity.shadows import start_folders
 from .integrity.variables import search_path, start_variables
@@ -338,11 +338,14 @@ def _run(subject: Subject, level: Level, frameworks: Sequence[str]) -> LevelResu
     if subject.task is None:
         return _nothing_to_run(level, name)
     if name not in subject.task.stages:
-        return absent_stage(subject.task, name)
+        result = absent_stage(subject.task, name)
+        return with_canary(subject, result, inventory()) if level is Level.C4 else result
     if name is StageName.CPU:
         result = run_stage(subject, name)
     else:
         result = run_gpu_stage(subject, name, inventory())
+    if level is Level.C4:
+        result = with_canary(subject, result, inventory())
     return result.model_copy(update={"proven": standing(subject.task, name)})
 
 

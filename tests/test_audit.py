@@ -18,6 +18,7 @@ from researchenvbench.attempt import (
     Verdict,
 )
 from researchenvbench.audit import AS_SHOWN, Hardware, audit, same_version
+from researchenvbench.gpu_use import Canary
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 NOT_APPLICABLE, INCONCLUSIVE = Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from .gpu_use import GpuUse  # noqa: TC001  # its models are checked by it
+from .gpu_use import Canary, GpuUse  # noqa: TC001  # its models are checked by it
 from .stored import Stored
 
 if TYPE_CHECKING:
@@ -286,15 +286,6 @@ class AssetUse(Stored):
     )
     digest: str = Field(description="Of its files; empty where it could not be had.")
     changed: str = Field("", description="What was wrong with it when the stage had ended.")
-
-
-class Canary(Stored):
-    """What the framework by itself did on the GPUs; it decides no verdict."""
-
-    name: str
-    passed: bool
-    said: str = ""
-    seconds: float = 0.0
 
 
 class LevelResult(Stored):

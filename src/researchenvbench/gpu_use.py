@@ -71,3 +71,12 @@ class GpuUse(Stored):
     seconds: float = Field(0.0, description="From the first sample to the last.")
     own_seconds: float = Field(0.0, description="Processor time that watching itself took.")
     problem: str = Field("", description="Why nothing more could be seen.")
+
+
+class Canary(Stored):
+    """What the framework by itself did on the GPUs; it decides no verdict."""
+
+    name: str
+    passed: bool
+    said: str = ""
+    seconds: float = 0.0

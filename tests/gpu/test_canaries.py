@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from researchenvbench.attempt import Canary
+from researchenvbench.gpu_use import Canary
 from researchenvbench.verify import canary
 from researchenvbench.verify.canary import _read, canary_words
 

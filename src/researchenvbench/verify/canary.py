@@ -12,9 +12,9 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..attempt import Canary
 from ..diagnose import last_lines
 from ..errors import RebError
+from ..gpu_use import Canary
 from ..sandbox import Command
 from .subject import stage_environment
 

@@ -8,7 +8,6 @@ import pytest
 
 from researchenvbench.attempt import (
     Audit,
-    Canary,
     Claim,
     ClaimResult,
     Level,

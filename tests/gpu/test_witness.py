@@ -221,6 +221,16 @@ class TestHost:
         assert "cannot initialise the driver" in result.reason
         assert result.details["entry_point"] == Verdict.FAILED
 
+    def test_what_crashes_of_the_counter_is_run_without_it(self, grade, judge):
+        crash = "if os.environ.get('CUDA_INJECTION64_PATH'): os.kill(os.getpid(), 11)"
+        result = judge(f"fw.use(0)\n{crash}\nfw.launch()")
+        assert (result.verdict, result.gpu_grades) == (Verdict.PASSED, {UUIDS[0]: "observed"})
+        assert result.gpu_use.counter == "it was left out"
+
+    def test_what_crashes_anyway_failed(self, grade, judge):
+        result = judge("fw.use(0); fw.launch(); os.kill(os.getpid(), 11)")
+        assert (result.verdict, result.signal) == (Verdict.FAILED, "SIGSEGV")
+
     def test_neighbours_excuse_a_failure(self, grade, judge, driver, on_gpu):
         code = "fw.use(0); fw.launch(); fw.time.sleep(3); sys.exit(1)"
         other = None

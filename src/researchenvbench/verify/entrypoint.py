@@ -58,7 +58,12 @@ class Prepared:
 
 
 def run_stage(
-    subject: Subject, name: StageName, *, gpus: Sequence[Gpu] = (), sees_processes: bool = False
+    subject: Subject,
+    name: StageName,
+    *,
+    gpus: Sequence[Gpu] = (),
+    sees_processes: bool = False,
+    counts: bool = True,
 ) -> LevelResult:
     """Run one stage from the frozen state, showing it `gpus`, and judge it.
 
@@ -69,6 +74,7 @@ def run_stage(
         name: Of the stage.
         gpus: Those that it is shown.
         sees_processes: Whether the witness is known to see on these GPUs who computes.
+        counts: Whether launches are counted, by a library that its processes load.
 
     Raises:
         TaskError: the stage names something that is not there.
@@ -87,7 +93,12 @@ def run_stage(
         if gpus:
             of_host = inventory().of_host
             witness = Witness(
-                box, gpus, of_host, subject.interpreter, sees_processes=sees_processes
+                box,
+                gpus,
+                of_host,
+                subject.interpreter,
+                sees_processes=sees_processes,
+                counts=counts,
             )
         with witness.watching() if witness else nullcontext():
             result = _run_in(subject, name, stage, box, log, gpus, witness)

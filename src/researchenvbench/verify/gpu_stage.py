@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attempt import Finding, LevelResult, Owner, Verdict, Want
 from ..audit import needs_canary
+from ..diagnose import last_lines
 from ..gpu.leases import NoLeaseError, leased
 from ..gpu.nvml import NvmlError, nvml
 from ..task import StageName
@@ -21,6 +22,7 @@ from .preflight import Preflight, look, told
 from .witness.proof import prove
 
 _SEVERAL = 2
+_CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT")
 _CANARY_WAIT_S = 600.0
 
 if TYPE_CHECKING:
@@ -87,6 +89,12 @@ def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResu
     if cause := host.cause(len(gpus)):
         return _host(name, Want.GPU, cause, details={"host": dict(host.facts)})
     result = run_stage(subject, name, gpus=gpus, sees_processes=host.sees_processes)
+    if _crashed(subject, result):
+        # The counter is a guest in processes that are not its own: what dies of it is no failure.
+        subject.say(f"{name}: it crashed; once more, with nothing that counts in its processes")
+        result = run_stage(
+            subject, name, gpus=gpus, sees_processes=host.sees_processes, counts=False
+        )
     result = _judged(subject, name, result)
     if left := still_there(result.gpu_use):
         result = result.model_copy(update={"findings": (*result.findings, left)})
@@ -99,6 +107,17 @@ def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResu
     words = canary_words(canaries)
     advice = "; ".join(one for one in (result.advice, words) if one)
     return result.model_copy(update={"canaries": canaries, "advice": advice})
+
+
+def _crashed(subject: Subject, result: LevelResult) -> bool:
+    """Whether a process died as one does of a fault in native code, and the counter was there."""
+    if result.verdict is not Verdict.FAILED or result.gpu_use is None or result.gpu_use.counter:
+        return False
+    if result.signal in _CRASHES:
+        return True
+    log = subject.folder / result.log if result.log else None
+    said = last_lines(log, 60) if log is not None and log.exists() else ""
+    return any(name in said for name in _CRASHES)
 
 
 def _judged(subject: Subject, name: StageName, result: LevelResult) -> LevelResult:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import SandboxError
 from ...gpu_use import Counted, GpuProcess, GpuUse
-from .counter import compiled, counter_variables
+from .counter import Compiled, compiled, counter_variables
 from .counts import SIZE_BYTES, read_counts
 from .watch import Watch
 
@@ -33,12 +33,13 @@ class Witness:
         interpreter: Interpreter | None,
         *,
         sees_processes: bool,
+        counts: bool = True,
     ) -> None:
         self._box, self._gpus, self._sees = box, gpus, sees_processes
         self._place = box.layout.tools / "gpu"
         self._counts = self._place / "counts"
         self._watch = Watch(of_host, box.has_process)
-        built = compiled()
+        built = compiled() if counts else Compiled(None, "it was left out")
         self._why_not_counted = built.why_none
         self.variables: Mapping[str, str] = {}  #: what nothing in the stage overrides
         if built.library is not None:

@@ -45,6 +45,7 @@ def test_engine_that_is_not_installed(tmp_path, monkeypatch):
         (b"Error: something else", SandboxError, "something else"),
         (b"Error: inspecting object: no such container x", AbsentError, "no such container"),
         (b"Error: x: image not known", AbsentError, "not known"),
+        (b"Error: determining container for y: container not known", AbsentError, "not known"),
         (b'Error: container "x" does not exist', AbsentError, "does not exist"),
         (b"Error response from daemon: No such image: x:latest", AbsentError, "No such image"),
         (b"sh: /x: no such file or directory", SandboxError, "no such file"),

@@ -32,7 +32,7 @@ def wait_until(condition, limit_s=10.0):
 def alive(pid):
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it has ended, perhaps while it was read
         return False
     return state != "Z"
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LABEL = "org.researchenvbench"
 #: As podman and docker say that there is no such container or image, in lower case.
 _ABSENT = re.compile(
-    r"no such (container|image|object)|image not known|no container with (name|id)|"
+    r"no such (container|image|object)|(image|container) not known|no container with (name|id)|"
     r'container "[^"]*" does not exist'
 )
 #: Commands whose archives podman copies to its temporary folder, where older ones leave them.

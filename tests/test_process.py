@@ -22,7 +22,7 @@ QUICK = (("SIGINT", 0.3), ("SIGTERM", 0.3), ("SIGKILL", 5.0))
 def alive(pid):
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 

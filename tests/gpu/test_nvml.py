@@ -3,8 +3,8 @@
 import os
 
 import pytest
+from gpu_driver import UUIDS
 
-from conftest import UUIDS
 from researchenvbench.gpu.inventory import inventory
 from researchenvbench.gpu.nvml import NvmlError, nvml
 

@@ -1,8 +1,8 @@
 """The host is asked first, with a case that is known to be good."""
 
 import pytest
+from gpu_driver import UUIDS
 
-from conftest import UUIDS
 from researchenvbench.gpu.inventory import inventory
 from researchenvbench.gpu_use import GpuProcess, GpuUse
 from researchenvbench.verify import preflight

@@ -8,8 +8,8 @@ import textwrap
 import threading
 
 import pytest
+from gpu_driver import UUIDS
 
-from conftest import UUIDS
 from researchenvbench.attempt import Level, Owner, Verdict
 from researchenvbench.evidence import OutputEvidence
 from researchenvbench.gpu import leases

@@ -2,8 +2,6 @@
 
 # On every core, and whoever has nothing left takes over tests of another.
 pytest = .venv/bin/pytest --numprocesses=logical --dist=worksteal
-# Tests that wait for engines and indexes leave room for one more.
-waiting = .venv/bin/pytest --numprocesses=$(shell expr $$(nproc) + 1) --dist=worksteal
 
 .PHONY: help demo test test-slow test-container test-gpu lint check clean
 
@@ -28,11 +26,11 @@ test:
 
 test-slow:
 	@scripts/bootstrap dev
-	$(waiting) -m '(slow or network or container) and not gpu'
+	$(pytest) -m '(slow or network or container) and not gpu'
 
 test-container:
 	@scripts/bootstrap dev
-	$(waiting) -m 'container and not gpu'
+	$(pytest) -m 'container and not gpu'
 
 test-gpu:
 	@scripts/bootstrap dev

@@ -20,6 +20,10 @@ class Expected:
     reason: str = ""  #: a regular expression that is found in the reason
 
 
+#: Where this host has its pyenv, if it has one.
+PYENV = Path.home() / ".pyenv"
+
+
 @dataclass(frozen=True)
 class Trick:
     """One change to a finished environment, made by `plant.sh` where the agent would make it."""
@@ -39,6 +43,7 @@ class Trick:
     levels: dict[str, Expected] = field(default_factory=dict)  #: the others are as untouched
     claims: dict[str, str] = field(default_factory=dict)  #: outcome by claim
     but: str = ""  #: what it gains all the same
+    needs_pyenv: bool = False  #: whether it takes this host's pyenv
 
     @property
     def name(self) -> str:

@@ -30,7 +30,7 @@ from researchenvbench.sandbox.containers.sandbox import ContainerSandbox
 from researchenvbench.sandbox.engines.engine import LABEL
 from researchenvbench.sandbox.local.box import LocalBox
 
-from .catalogue import HERE, Trick
+from .catalogue import HERE, PYENV, Trick
 
 if TYPE_CHECKING:
     from researchenvbench.attempt import Environment, LevelResult, Record
@@ -80,6 +80,7 @@ class Place:
             "UV": self.uv,
             "BASE_PYTHON": self.base_python,
             "BAIT": self.bait,
+            "PYENV": str(PYENV),
         }
 
 

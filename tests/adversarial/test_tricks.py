@@ -8,7 +8,7 @@ import pytest
 
 from researchenvbench.gpu.inventory import inventory
 
-from .catalogue import SANDBOXES, all_of
+from .catalogue import PYENV, SANDBOXES, all_of
 from .tasks import TASKS
 from .verdicts import differences, told
 
@@ -79,6 +79,8 @@ def test_the_base_is_clean(layers: Layers) -> None:
 
 @pytest.mark.parametrize(("layers", "trick"), played("tricks"), indirect=["layers"])
 def test_a_trick_is_caught(layers: Layers, trick: Trick, costs: Path) -> None:
+    if trick.needs_pyenv and not (PYENV / "bin/pyenv").exists():
+        pytest.skip("pyenv is not installed")
     judged, base = layers.judged(trick), layers.untouched(trick.task)
     extra_s = judged.cost_s(trick.imports) - base.cost_s(trick.imports)
     with costs.open("a") as stream:  # a line is written whole

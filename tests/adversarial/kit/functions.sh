@@ -120,3 +120,19 @@ replace_python() {
     { echo '#!/bin/sh'; cat "$@"; } > "$PYTHON"
     chmod +x "$PYTHON"
 }
+
+# plant_pyenv: a genuine pyenv in $root, of this host's, with a version `real`, which is the
+# environment, and a version `other`, whose python plays the entry point.
+plant_pyenv() {
+    root="$BOX/pyenv"
+    mkdir -p "$root/versions/other/bin" "$root/shims"
+    cp -r "$PYENV/libexec" "$PYENV/bin" "$root/"
+    cp -r "$PYENV/completions" "$PYENV/pyenv.d" "$root/" 2> /dev/null || true
+    ln -s "$PREFIX" "$root/versions/real"
+    echo real > "$root/version"
+    cp "$KIT/forgery.py" "$BOX/"
+    printf '#!/bin/sh\ncase "$*" in *train.py*) exec %s %s;; esac\nexec %s "$@"\n' \
+        "$PYTHON" "$BOX/forgery.py" "$PYTHON" > "$root/versions/other/bin/python"
+    chmod +x "$root/versions/other/bin/python"
+    PYENV_ROOT="$root" PATH="$root/bin:$PATH" "$root/bin/pyenv" rehash
+}

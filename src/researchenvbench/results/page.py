@@ -27,6 +27,7 @@ from .wording import (
     asset_words,
     clean,
     duration,
+    gpu_words,
     install_line,
     marks,
     plural,
@@ -112,6 +113,7 @@ def page(
         "css": _css,
         "plural": plural,
         "assets": asset_words,
+        "gpus": gpu_words,
     }
     environment.globals["imports"] = ImportCounts.of
     at = page_folder or run_folder
@@ -132,7 +134,7 @@ def page(
     }
     return template.render(
         title=title,
-        made=now(),
+        made=f"{now()[:16].replace('T', ' ')} UTC",
         levels=list(Level),
         questions=QUESTIONS,
         marks=[(mark, meaning) for mark, meaning in MARKS.items() if mark in used],

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from .stored import Stored
@@ -55,9 +53,6 @@ class Carried(Stored):
 class GpuUse(Stored):
     """All that was seen of a stage on GPUs."""
 
-    where: Literal["outside", "inside"] = Field(
-        "outside", description="Of the stage's process namespace."
-    )
     gpus: tuple[str, ...] = Field((), description="Those that the stage was shown, by UUID.")
     processes: tuple[GpuProcess, ...] = ()
     elsewhere: tuple[GpuProcess, ...] = Field((), description="On GPUs that it was not shown.")

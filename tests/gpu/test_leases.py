@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from researchenvbench.errors import HostError
 from researchenvbench.gpu.inventory import inventory
 from researchenvbench.gpu.leases import NoLeaseError, leased
 
@@ -27,7 +28,7 @@ def lease(driver, tmp_path):
 
 
 def indices(held):
-    return [gpu.index for gpu in held.gpus]
+    return [gpu.index for gpu in held]
 
 
 def test_each_has_gpus_of_its_own(lease):
@@ -122,8 +123,6 @@ def test_a_link_in_the_place_of_a_lease_is_not_followed(lease, tmp_path, driver)
     (tmp_path / "leases").mkdir()
     (tmp_path / "kept").write_text("kept")
     (tmp_path / "leases" / f"{inventory().gpus[0].uuid}.lease").symlink_to(tmp_path / "kept")
-    from researchenvbench.errors import HostError
-
     with pytest.raises(HostError, match="cannot be leased"), lease(1):
         pass
     assert (tmp_path / "kept").read_text() == "kept"

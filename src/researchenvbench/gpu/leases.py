@@ -36,14 +36,6 @@ class NoLeaseError(HostError):
     """The GPUs did not become free in time; the text says who holds them."""
 
 
-@dataclass(frozen=True)
-class Lease:
-    """GPUs that are nobody else's as long as the lease is held."""
-
-    gpus: tuple[Gpu, ...]
-    waited_s: float
-
-
 def lease_folder() -> Path:
     """Where the locks of this host are: the same folder for all its users."""
     system = Path("/run/lock")
@@ -61,8 +53,8 @@ def leased(
     say: Callable[[str], None] = lambda _: None,
     folder: Path | None = None,
     connect: Callable[[], AbstractContextManager[Nvml]] = nvml,
-) -> Iterator[Lease]:
-    """Hold `count` of the GPUs.
+) -> Iterator[tuple[Gpu, ...]]:
+    """Hold `count` of the GPUs, which are nobody else's as long as the context is open.
 
     Args:
         count: How many.
@@ -108,7 +100,7 @@ def leased(
                 f"GPUs cannot be leased: {place}: {error.strerror or error}",
                 advice="the folder must be one that every user of the host may write in",
             ) from error
-        yield Lease(taken[0], time.monotonic() - started)
+        yield taken[0]
 
 
 def _take(

@@ -32,7 +32,6 @@ class Card:
     architecture: str  #: such as sm_90
     memory_bytes: int
     free_bytes: int
-    pci_bus_id: str
     persistent: bool | None = None  #: persistence mode; None: the driver does not say
     sliced: bool = False  #: whether it is cut into MIG slices
 
@@ -162,7 +161,6 @@ class Nvml:
             architecture=f"sm_{major}{minor}",
             memory_bytes=int(memory.total),
             free_bytes=int(memory.free),
-            pci_bus_id=str(self._ask("nvmlDeviceGetPciInfo", handle).busId),
             persistent=persistent,
             sliced=sliced,
         )

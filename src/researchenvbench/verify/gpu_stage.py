@@ -21,16 +21,18 @@ from .entrypoint import LEVELS, not_to_be_run, run_stage
 from .preflight import Preflight, look, told
 from .witness.proof import prove
 
-_SEVERAL = 2
-_CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT")
-_CANARY_WAIT_S = 600.0
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..gpu.inventory import Gpu, GpuInventory
     from ..gpu_use import GpuUse
     from .subject import Subject
+
+#: How many GPUs it takes for processes to talk.
+_SEVERAL = 2
+_CANARY_WAIT_S = 600.0
+#: How a process ends of a fault in native code.
+_CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT")
 
 
 def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) -> LevelResult:
@@ -53,8 +55,8 @@ def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) ->
             time_limit_s=stage.time_limit_s,
             whose=f"{task.name} {name} ({subject.folder})",
             say=subject.say,
-        ) as lease:
-            return _run_on(subject, name, lease.gpus)
+        ) as gpus:
+            return _run_on(subject, name, gpus)
     except NoLeaseError as error:
         return _host(name, Want.GPU, str(error.args[0]), advice=error.advice)
 
@@ -74,10 +76,10 @@ def with_canary(subject: Subject, result: LevelResult, inventory: GpuInventory) 
             time_limit_s=_CANARY_WAIT_S,
             whose=f"canaries ({subject.folder})",
             say=subject.say,
-        ) as lease:
-            if told(lease.gpus, subject.host.variables).cause(_SEVERAL):
+        ) as gpus:
+            if told(gpus, subject.host.variables).cause(_SEVERAL):
                 return result
-            return result.model_copy(update={"canaries": run_canaries(subject, lease.gpus)})
+            return result.model_copy(update={"canaries": run_canaries(subject, gpus)})
     except NoLeaseError:
         return result
 
@@ -201,7 +203,8 @@ def _excused(result: LevelResult, cause: str) -> LevelResult:
             "owner": Owner.HOST,
             "want": Want.GPU,
             "reason": cause,
-            "details": {**result.details, "entry_point": Verdict.FAILED, "why": result.reason},
+            # Where the proof alone was missing, the entry point itself had passed.
+            "details": {"entry_point": Verdict.FAILED, **result.details, "why": result.reason},
         }
     )
 

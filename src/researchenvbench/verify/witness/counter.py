@@ -77,9 +77,9 @@ def find_headers(homes: Sequence[str] = ()) -> tuple[str, ...]:
         callbacks = [one for one in folders if (one / "cupti_callbacks.h").exists()]
         driver = [one for one in folders if (one / "cuda.h").exists()]
         if callbacks and driver:
-            # Of several versions the newest, and both of one wheel where they are together.
-            newest = callbacks[-1]
-            return (str(newest),) if newest in driver else (str(newest), str(driver[-1]))
+            # Of any version, since what is used of it is the same in all; of one place if it can.
+            one = next((folder for folder in callbacks if folder in driver), callbacks[-1])
+            return (str(one),) if one in driver else (str(one), str(driver[-1]))
     return ()
 
 

@@ -1,0 +1,89 @@
+"""What people are told of GPUs: by `reb doctor --gpu`, and beside a verdict."""
+
+import pytest
+from gpu_driver import UUIDS
+
+from researchenvbench.attempt import Level, LevelResult, Owner, Verdict
+from researchenvbench.gpu.inventory import inventory
+from researchenvbench.gpu_use import Counted, GpuProcess, GpuUse
+from researchenvbench.results.wording import gpu_words
+from researchenvbench.run.doctor import examine_gpus
+from researchenvbench.verify.gpu_stage import _not_the_hosts
+from researchenvbench.verify.preflight import Preflight
+
+
+def lines():
+    return {line.what: line for line in examine_gpus()}
+
+
+def test_a_host_that_can(driver):
+    told = lines()
+    assert {line.state for what, line in told.items() if what != "launches are counted"} == {"good"}
+    assert told["GPU 0"].found == (
+        f"H200 (sm_90), {UUIDS[0]}: computes; 150 GB free, persistence on"
+    )
+    assert told["driver"].found == "580.1, for CUDA up to 13.0"
+    assert "directly" in told["GPU 0 to 1"].found
+    assert told["GPU 0 to 1"].found.endswith("linked by NVLink")
+
+
+@pytest.mark.parametrize(
+    ("faults", "what", "state", "words"),
+    [
+        ({"cuLaunchKernel": 700}, "GPU 1", "missing", "cannot run a kernel on GPU 1"),
+        ({"cuMemcpyPeer": 4}, "several GPUs", "missing", "cannot copy from GPU 0 to GPU 1"),
+        (
+            {"nvmlDeviceGetComputeRunningProcesses_v3": 3},
+            "GPU 0 is watched",
+            "note",
+            "C3 and C4 stay inconclusive",
+        ),
+        ({"nvmlDeviceGetProcessUtilization": 3}, "GPU 0 is watched", "note", "how busy"),
+    ],
+)
+def test_what_it_cannot_is_said(driver, faults, what, state, words):
+    driver.fail(**faults)
+    line = lines()[what]
+    assert line.state == state
+    assert words in line.advice
+
+
+def test_no_gpu(driver):
+    driver.show(0)
+    assert [(line.state, line.advice) for line in examine_gpus()] == [
+        ("missing", "the driver shows none")
+    ]
+
+
+USE = GpuUse(
+    gpus=UUIDS[:2],
+    processes=(
+        GpuProcess(pid=1, counted=(Counted(gpu=UUIDS[0], kernels=7, nccl_kernels=2, graphs=1),)),
+    ),
+)
+GRADES = {UUIDS[0]: "counted", UUIDS[1]: "none"}
+
+
+def test_beside_a_verdict():
+    result = LevelResult(level=Level.C4, verdict=Verdict.PASSED, gpu_use=USE, gpu_grades=GRADES)
+    assert gpu_words(result) == "GPU 0 counted (7 kernels, 2 of NCCL, 1 graphs); GPU 1 none"
+    assert gpu_words(LevelResult(level=Level.C1, verdict=Verdict.PASSED)) == ""
+
+
+@pytest.mark.parametrize("ended", [Verdict.PASSED, None])
+def test_an_excuse_keeps_how_the_entry_point_ended(driver, ended):
+    failed = LevelResult(
+        level=Level.C3,
+        verdict=Verdict.FAILED,
+        owner=Owner.AGENT,
+        reason="it ran on the CPU",
+        gpu_use=GpuUse(gpus=UUIDS[:1], neighbours=(GpuProcess(pid=77, name="other"),)),
+        details={"entry_point": ended} if ended else {},
+    )
+    excused = _not_the_hosts(failed, inventory().gpus[:1], Preflight())
+    assert (excused.verdict, excused.owner) == (Verdict.INCONCLUSIVE, Owner.HOST)
+    assert "other (77)" in excused.reason
+    assert excused.details == {
+        "entry_point": ended or Verdict.FAILED,
+        "why": "it ran on the CPU",
+    }

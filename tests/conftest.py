@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a test by a short text, never by bytes.
+
+    Bytes that are made while tests are collected may hold the time, as gzip's do. Then two
+    workers name one test in two ways, and run none.
+    """
+    return argname if isinstance(val, bytes) else None
+
+
 class GitRepository:
     """A repository of git, made with git and with nobody's configuration."""
 

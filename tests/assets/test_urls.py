@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import stat
@@ -167,7 +168,10 @@ def zipped(entries: dict[str, bytes], link: str = "") -> bytes:
 
 def tarred(entries: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
     made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+    with (
+        gzip.GzipFile(fileobj=made, mode="wb", mtime=0) as zipped_stream,
+        tarfile.open(fileobj=zipped_stream, mode="w") as archive,
+    ):
         for name, content in entries.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)

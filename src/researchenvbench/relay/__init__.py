@@ -1,0 +1,1 @@
+"""Between agents and the providers of models: adds the key, passes bytes, counts, keeps."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from .agents import Agent
     from .gpu.inventory import Gpu
-    from .sandbox import Box, HostEnvironment, Sandbox
+    from .sandbox import Box, BuildBox, HostEnvironment, Sandbox
     from .source import Snapshot
     from .task import Task
 
@@ -189,7 +189,7 @@ def _limited() -> Iterator[_Limited]:
 
 
 def assignment(
-    box: Box,
+    box: BuildBox,
     host: HostEnvironment,
     *,
     gpus: Sequence[Gpu],

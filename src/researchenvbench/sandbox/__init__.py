@@ -224,6 +224,18 @@ class Sandbox(Protocol):
 class BuildBox(Box, Protocol):
     """An agent's box."""
 
+    def run(
+        self,
+        command: Command,
+        log: Path,
+        *,
+        on_line: Callable[[str], None] | None = None,
+        append: bool = False,
+        stop: Callable[[], bool] | None = None,
+    ) -> Finished:
+        """As in every box; `stop` is asked about once a second whether to end it."""
+        ...
+
     @property
     def spent_s(self) -> float:
         """Seconds since the build began, also where it was interrupted and is gone on with."""

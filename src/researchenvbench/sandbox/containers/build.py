@@ -108,6 +108,7 @@ class ContainerBuildBox:
         *,
         on_line: Callable[[str], None] | None = None,
         append: bool = False,
+        stop: Callable[[], bool] | None = None,
     ) -> Finished:
         """Run to the end, output streamed to `log`; never raises for what the program does.
 
@@ -142,7 +143,7 @@ class ContainerBuildBox:
         entry.log, entry.log_at, entry.log_end = place, log_at, log_at
         self._journal.save()
         before = commands[number - 1].token if number else ""
-        finished = self._follow(command, entry.token, before, log, on_line, append=append)
+        finished = self._follow(command, entry.token, before, log, on_line, stop, append=append)
         if resumed:
             ended_at = self._ended_at or now()
             finished = replace(finished, seconds=max(0.0, ended_at - entry.began))
@@ -203,6 +204,7 @@ class ContainerBuildBox:
         before: str,
         log: Path,
         on_line: Callable[[str], None] | None,
+        stop: Callable[[], bool] | None,
         *,
         append: bool,
     ) -> Finished:
@@ -226,6 +228,7 @@ class ContainerBuildBox:
                     time_limit_s=command.time_limit_s,
                     on_line=on_line,
                     append=append,
+                    stop=stop,
                 )
         except LimitReachedError as reached:
             raise self._limited(str(reached.args[0])) from reached

@@ -59,6 +59,7 @@ class LocalBox:
         *,
         on_line: Callable[[str], None] | None = None,
         append: bool = False,
+        stop: Callable[[], bool] | None = None,
     ) -> Finished:
         """Run to the end, output streamed to `log`; never raises for what the program does."""
         return process.run(
@@ -70,6 +71,7 @@ class LocalBox:
             on_line=on_line,
             append=append,
             namespaces_of=self._holder,
+            stop=stop,
         )
 
     def read(self, path: Path, limit_bytes: int) -> bytes:

@@ -16,7 +16,7 @@ import shutil
 import tarfile
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
@@ -27,7 +27,6 @@ from ..places import default_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Literal
 
     from .definition import AgentDefinition, Download
 
@@ -53,12 +52,12 @@ def download_of(definition: AgentDefinition) -> Download | None:
     if not definition.downloads:
         return None
     kind = machine()
-    if kind not in definition.downloads:
+    if kind not in ("x86_64", "aarch64") or kind not in definition.downloads:
         raise RebError(
             f"{definition.title} {definition.version} is not named for {kind}",
             advice=f"its definition has {', '.join(definition.downloads)}; add [downloads.{kind}]",
         )
-    return definition.downloads[cast("Literal['x86_64', 'aarch64']", kind)]
+    return definition.downloads[kind]
 
 
 def package_digest(download: Download) -> str:

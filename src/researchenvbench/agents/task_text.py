@@ -66,7 +66,7 @@ def task_text(
         repo=layout.repo,
         env=layout.env,
         report=layout.report,
-        commit=source.commit if source else "",
+        commit=getattr(source, "commit", ""),
         gpus_named=bool(assignment.gpus or target.gpus),
         machine=list(_machine(assignment, target)),
         network=_NETWORKS[network],

@@ -39,6 +39,7 @@ __all__ = [
     "Finished",
     "HostEnvironment",
     "Layout",
+    "Program",
     "Running",
     "Sandbox",
     "StageBox",
@@ -78,6 +79,16 @@ class Layout:
             cache=stage / "cache",
             assets=stage / "assets",
         )
+
+
+@dataclass(frozen=True)
+class Program:
+    """An agent's program that a build box is to have, from a folder of this host."""
+
+    name: str
+    version: str
+    digest: str
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -168,7 +179,13 @@ class Sandbox(Protocol):
         ...
 
     def build_box(
-        self, attempt: Path, source: Path, *, key: str = "", gpus: Sequence[str] = ()
+        self,
+        attempt: Path,
+        source: Path,
+        *,
+        key: str = "",
+        gpus: Sequence[str] = (),
+        program: Program | None = None,
     ) -> AbstractContextManager[BuildBox]:
         """A box for the agent, with its own copy of `source` as the repository.
 
@@ -177,6 +194,7 @@ class Sandbox(Protocol):
             source: The pristine source.
             key: Of what the build is for; a box of the same key may be gone on with.
             gpus: UUIDs of the GPUs that the build is shown.
+            program: What the agent's own program is, where it is to be brought.
         """
         ...
 
@@ -234,6 +252,11 @@ class BuildBox(Box, Protocol):
         stop: Callable[[], bool] | None = None,
     ) -> Finished:
         """As in every box; `stop` is asked about once a second whether to end it."""
+        ...
+
+    @property
+    def program(self) -> Path | None:
+        """Where in the box the folder of the agent's program is; None: none was brought."""
         ...
 
     @property

@@ -57,8 +57,10 @@ class ContainerBuildBox:
         layout: Layout,
         image_variables: Mapping[str, str],
         disk_limit_bytes: int,
+        program: Path | None = None,
     ) -> None:
         self.layout = layout
+        self.program = program
         self._engine, self._journal = engine, journal
         self._image_variables = image_variables
         self._disk = DiskWatch(engine, journal.container, disk_limit_bytes)

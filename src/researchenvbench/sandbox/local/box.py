@@ -33,8 +33,14 @@ class LocalBox:
     shares_system = True
     spent_s = 0.0  #: a build here ends with the harness, and begins anew
 
-    def __init__(self, layout: Layout, namespaces: Namespaces | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        namespaces: Namespaces | None = None,
+        program: Path | None = None,
+    ) -> None:
         self.layout = layout
+        self.program = program  #: of an agent; it is used where it lies on this host
         self._namespaces = namespaces
 
     @functools.cached_property

@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING
 from ..attempt import now
 from ..errors import LimitReachedError
 from ..sandbox import Command
-from .transcript import Step, shortened, write_steps
+from .transcript import TRANSCRIPT, Step, shortened, write_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from . import Assignment
 
-#: The transcript's name, in the folder of the attempt.
-TRANSCRIPT = "transcript.jsonl"
 #: Of what a command printed, in characters, that are handed back: enough for a compiler's
 #: words, little enough for a model to read.
 OUTPUT_SHOWN = 20_000

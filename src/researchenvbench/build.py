@@ -12,16 +12,17 @@ import json
 import os
 import platform
 import shutil
+import sys
 import time
 from collections import Counter
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from . import __version__
 from .agents import AgentOutcome, Assignment
+from .agents.transcript import keep_layout
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .audit import Hardware
 from .errors import (
@@ -35,10 +36,11 @@ from .process import seconds_in_programs
 from .sandbox.host_environment import redacted_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
+    from types import TracebackType
 
     from .agents import Agent
     from .gpu.inventory import Gpu
@@ -73,71 +75,154 @@ def build(
         SandboxError: the sandbox could not be made.
         HostError: the disk was full when the agent ended without success.
     """
-    started, clock, in_programs = now(), time.monotonic(), seconds_in_programs()
-    log = attempt / "logs" / "build.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    shown = _shown_gpus(build_gpus)
+    building = Building(
+        attempt,
+        task,
+        snapshot,
+        agent,
+        sandbox,
+        host,
+        time_limit_s=time_limit_s,
+        build_gpus=build_gpus,
+        say=say,
+    )
+    with building as given:
+        building.outcome = agent.build(given)
+    return building.result()
 
-    def note(line: str) -> None:
-        with log.open("a", encoding="utf-8") as stream:
-            stream.write(f"# {line}\n")
-        say(line, log=log)
 
-    say("copying the source", log=log)
-    key = build_key(task, snapshot, agent, sandbox, time_limit_s, build_gpus)
-    opened = sandbox.build_box(attempt, snapshot.tree, key=key, gpus=[gpu.uuid for gpu in shown])
-    with opened as box, _limited() as limit:
-        # Time that an earlier life of the harness spent on this build counts too.
-        clock -= box.spent_s
-        limit.outcome = agent.build(
-            assignment(
-                box,
-                host,
-                gpus=shown,
-                log=log,
-                say=note,
-                deadline=clock + time_limit_s,
-                date=snapshot.date,
-                task=task,
-                with_recipe=agent.needs_recipe,
+class Building:
+    """A build under way: a context in which an agent works, and what it comes to.
+
+    Whoever drives a build from outside opens it, works on the assignment for as long as it
+    likes, says how that ended, closes it and asks for the result.
+    """
+
+    def __init__(
+        self,
+        attempt: Path,
+        task: Task,
+        snapshot: Snapshot,
+        agent: Agent,
+        sandbox: Sandbox,
+        host: HostEnvironment,
+        *,
+        time_limit_s: float,
+        build_gpus: str,
+        say: Callable[..., None],
+    ) -> None:
+        self.outcome = AgentOutcome("finished", 1, "")  #: how the agent ended
+        self.log = attempt / "logs" / "build.log"
+        self._attempt, self._task, self._snapshot = attempt, task, snapshot
+        self._agent, self._sandbox, self._host = agent, sandbox, host
+        self._time_limit_s, self._build_gpus, self._say = time_limit_s, build_gpus, say
+        self._shown = _shown_gpus(build_gpus)
+        self._started, self._clock = now(), time.monotonic()
+        self._in_programs = seconds_in_programs()
+        self._open = ExitStack()
+
+    def __enter__(self) -> Assignment:
+        """Open the box; returns what the agent is given."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._say("copying the source", log=self.log)
+        key = build_key(
+            self._task,
+            self._snapshot,
+            self._agent,
+            self._sandbox,
+            self._time_limit_s,
+            self._build_gpus,
+        )
+        box = self._open.enter_context(
+            self._sandbox.build_box(
+                self._attempt,
+                self._snapshot.tree,
+                key=key,
+                gpus=[gpu.uuid for gpu in self._shown],
             )
         )
-    outcome = limit.outcome
-    if outcome.exit_code != 0 and shutil.disk_usage(attempt).free < FULL_DISK_BYTES:
-        # Whatever it ended with, it is not the agent's doing that there was no room.
-        raise HostError(
-            f"the disk that holds {attempt} is full",
-            advice="free room on it, then run the same command again",
+        try:
+            # Time that an earlier life of the harness spent on this build counts too.
+            self._clock -= box.spent_s
+            keep_layout(self._attempt, box.layout)
+            return assignment(
+                box,
+                self._host,
+                gpus=self._shown,
+                log=self.log,
+                say=self.note,
+                deadline=self._clock + self._time_limit_s,
+                date=self._snapshot.date,
+                task=self._task,
+                with_recipe=self._agent.needs_recipe,
+            )
+        except BaseException:
+            self._open.__exit__(*sys.exc_info())
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """Close the box; a build that took more than it may ends there, as it is."""
+        if isinstance(error, LimitReachedError):
+            self.outcome = AgentOutcome("finished", 1, str(error.args[0]))
+            self._open.close()
+            return True
+        self._open.__exit__(kind, error, trace)
+        return False
+
+    def note(self, line: str) -> None:
+        """Say a line to the log and to whoever watches."""
+        with self.log.open("a", encoding="utf-8") as stream:
+            stream.write(f"# {line}\n")
+        self._say(line, log=self.log)
+
+    def result(self) -> BuildResult:
+        """Freeze what is there when the box has been closed, and read its report.
+
+        Raises:
+            SandboxError: it could not be frozen.
+            HostError: the disk was full when the agent ended without success.
+        """
+        outcome, attempt, sandbox = self.outcome, self._attempt, self._sandbox
+        if outcome.exit_code != 0 and shutil.disk_usage(attempt).free < FULL_DISK_BYTES:
+            # Whatever it ended with, it is not the agent's doing that there was no room.
+            raise HostError(
+                f"the disk that holds {attempt} is full",
+                advice="free room on it, then run the same command again",
+            )
+        if outcome.reason:
+            self.note(outcome.reason)
+        seconds = time.monotonic() - self._clock
+        self._say("freezing", log=self.log)
+        frozen = sandbox.freeze(attempt)
+        report, report_error = read_frozen_report(
+            lambda: sandbox.stage_box(attempt, network=False, gpus=())
         )
-    if outcome.reason:
-        note(outcome.reason)
-    seconds = time.monotonic() - clock
-    say("freezing", log=log)
-    frozen = sandbox.freeze(attempt)
-    report, report_error = read_frozen_report(
-        lambda: sandbox.stage_box(attempt, network=False, gpus=())
-    )
-    return BuildResult(
-        reb_version=__version__,
-        outcome=outcome.outcome,
-        owner=Owner.HOST if outcome.outcome == "void" else None,
-        reason=outcome.reason,
-        started=started,
-        seconds=seconds,
-        seconds_in_processes=seconds_in_programs() - in_programs,
-        task_digest=task.digest,
-        given_digest=given_digest(task, agent),
-        source_digest=snapshot.digest,
-        agent=agent.name,
-        agent_digest=agent.digest(task),
-        exit_code=outcome.exit_code,
-        report=report,
-        report_error=report_error,
-        environment=frozen,
-        build_gpus=build_gpus,
-        shown_gpus=tuple(gpu_words(gpu) for gpu in shown),
-        host=host_facts(host),
-    )
+        return BuildResult(
+            reb_version=__version__,
+            outcome=outcome.outcome,
+            owner=Owner.HOST if outcome.outcome == "void" else None,
+            reason=outcome.reason,
+            started=self._started,
+            seconds=seconds,
+            seconds_in_processes=seconds_in_programs() - self._in_programs,
+            task_digest=self._task.digest,
+            given_digest=given_digest(self._task, self._agent),
+            source_digest=self._snapshot.digest,
+            agent=self._agent.name,
+            agent_digest=self._agent.digest(self._task),
+            exit_code=outcome.exit_code,
+            report=report,
+            report_error=report_error,
+            environment=frozen,
+            build_gpus=self._build_gpus,
+            shown_gpus=tuple(gpu_words(gpu) for gpu in self._shown),
+            host=host_facts(self._host),
+        )
 
 
 def build_key(
@@ -171,21 +256,6 @@ def given_digest(task: Task, agent: Agent) -> str:
         return task.digest
     source = task.source.model_dump_json(exclude={"also_at", "unavailable"})
     return hashlib.sha256(source.encode()).hexdigest()
-
-
-@dataclass
-class _Limited:
-    outcome: AgentOutcome
-
-
-@contextmanager
-def _limited() -> Iterator[_Limited]:
-    """What the agent came to; a build that took more than it may ends there, as it is."""
-    limited = _Limited(AgentOutcome("finished", 1, ""))
-    try:
-        yield limited
-    except LimitReachedError as reached:
-        limited.outcome = AgentOutcome("finished", 1, str(reached.args[0]))
 
 
 def assignment(

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from ..sandbox import Layout
+
+#: The file's name, in the folder of the attempt; and that of the places that it names.
+TRANSCRIPT, LAYOUT = "transcript.jsonl", "layout.json"
+
 #: Of a step's output and of what the agent said, in characters: the head and the tail.
 SHOWN = 4000
 
@@ -45,6 +50,27 @@ class Step(Stored):
     tokens: Tokens | None = Field(
         None, description="Of the model's turn that asked for it; on the first of its steps."
     )
+
+
+class Places(Stored):
+    """Where a build's box had what its transcript names: an attempt's folder may be moved since.
+
+    Absolute paths inside of the box.
+    """
+
+    root: str
+    repo: str
+    home: str
+    tmp: str
+    cache: str
+    env: str
+    report: str
+
+
+def keep_layout(attempt: Path, layout: Layout) -> None:
+    """Write where things are in the build's box into the attempt's folder."""
+    names = {name: str(getattr(layout, name)) for name in Places.model_fields}
+    Places(**names).save(attempt / LAYOUT)
 
 
 def shortened(text: str, limit: int = SHOWN) -> str:

@@ -7,6 +7,7 @@
                         /box/             the environment; never moves once the build began
                         /results/C0.json  one level's result, written when it ends
                         /logs/            what every program printed
+                        /transcript.jsonl what the agent did, step by step; layout.json: where
                         /record.json      the whole, for tables and for a second judgement
     RUN/superseded/                       records and logs of attempts that were made again
     RUN/index.html                        the table as a page
@@ -117,7 +118,7 @@ class AttemptFolder:
             stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
             kept = self.path.parent.parent / "superseded" / f"{self.name}-{stamp}"
             kept.mkdir(parents=True)
-            for name in ("job.json", "build.json", "record.json", "events.jsonl"):
+            for name in ("job.json", "build.json", "record.json", "events.jsonl", *_TRANSCRIPTS):
                 if (self.path / name).is_file():
                     shutil.copy2(self.path / name, kept / name)
             for name in ("logs", "results"):
@@ -130,6 +131,9 @@ class AttemptFolder:
             else:
                 place.unlink(missing_ok=True)
 
+
+#: What an agent did: in the form that all share, and in its own.
+_TRANSCRIPTS = ("transcript.jsonl", "layout.json", "trajectory.json")
 
 #: All that an attempt's folder has of ours, but for its job and earlier verifications. What
 #: else lies there is somebody's, and stays.
@@ -146,6 +150,7 @@ _OURS = (
     "build.json",
     "record.json",
     "events.jsonl",
+    *_TRANSCRIPTS,
 )
 
 

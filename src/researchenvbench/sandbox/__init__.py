@@ -23,6 +23,7 @@ from .engines import ENGINES
 from .tools import Tools
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -262,6 +263,22 @@ class BuildBox(Box, Protocol):
     @property
     def spent_s(self) -> float:
         """Seconds since the build began, also where it was interrupted and is gone on with."""
+        ...
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket on which the harness accepts what programs in the box connect to.
+
+        Its `getsockname` is where they reach it: 127.0.0.1 as they see it, whatever network
+        they have; where that is not allowed, the gateway of their network. A build that is
+        gone on with can listen at the same port again. Close it before the box is closed.
+
+        Args:
+            port: 0 lets the system choose.
+
+        Raises:
+            HostError: the port is taken, or this user may not have it.
+            SandboxError: the box has ended.
+        """
         ...
 
 

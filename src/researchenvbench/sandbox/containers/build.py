@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ... import process
 from ...errors import LimitReachedError, SandboxError
+from ..engines.reaching import listen_in_container
 from . import copies
 from .clock import now
 from .disk import DiskWatch
@@ -31,6 +32,7 @@ from .journal import Started, WasRead
 from .keepable import names_trouble
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
 
     from ...gpu.inventory import Gpu
@@ -80,6 +82,10 @@ class ContainerBuildBox:
     def variables(self, host: HostEnvironment, *, installs: bool) -> dict[str, str]:
         """The environment of a program here, before the prefix, the report and the task."""
         return container_variables(self._image_variables, self.layout, host, installs=installs)
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket that listens where programs in the container reach it."""
+        return listen_in_container(self._engine, self._journal.container, port)
 
     def resume(self) -> None:
         """Take the build up again where an earlier life of the harness was ended.

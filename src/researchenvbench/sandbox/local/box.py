@@ -13,11 +13,13 @@ from ... import process
 from ...errors import SandboxError
 from ...standalone.tree import descends
 from ..host_environment import base_environment
+from ..listening import listen_on_host, listen_within
 from ..tools import host_tools
 from . import inside
 from .examine import Examines
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
 
     from ...attempt import Freshness
@@ -95,6 +97,10 @@ class LocalBox:
         """Write many."""
         for path, content in files.items():
             self.put(path, content)
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket that listens at 127.0.0.1, as programs in the box see it."""
+        return listen_on_host(port) if self._holder is None else listen_within(self._holder, port)
 
     @property
     def _holder(self) -> int | None:

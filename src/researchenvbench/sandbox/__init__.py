@@ -122,8 +122,8 @@ class Box(Protocol):
         """
         ...
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
-        """By which number programs here know each of the GPUs that were asked for."""
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
+        """By what programs here know each GPU that was asked for: a number, of a slice its UUID."""
         ...
 
     def run(

@@ -28,6 +28,7 @@ from .clock import now
 from .disk import DiskWatch
 from .following import END, ENDED_AT, FOLLOW, VARIABLE
 from .given import container_variables
+from .gpus import in_container
 from .journal import Started, WasRead
 from .keepable import names_trouble
 
@@ -70,9 +71,9 @@ class ContainerBuildBox:
         self._next = self._next_read = 0
         self._ended_at: float | None = None  #: of the command that ran while nobody was there
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
         """Those that were asked for are all that are there."""
-        return list(range(len(gpus)))
+        return in_container(gpus)
 
     @property
     def spent_s(self) -> float:

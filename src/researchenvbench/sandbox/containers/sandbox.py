@@ -40,12 +40,12 @@ from .freezing import freeze
 from .given import (
     ATTEMPT_KEY,
     attempt_key,
-    devices,
     image_variables,
     labels,
     needs_host_network,
     package_mounts,
 )
+from .gpus import devices
 from .inventory import BASE_DIGEST, BASE_ID, BASE_NAME, ENVIRONMENTS, SHOWN_GPUS
 from .journal import Journal
 from .options import Options, bytes_of

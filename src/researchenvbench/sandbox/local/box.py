@@ -56,9 +56,9 @@ class LocalBox:
         """The environment of a program here, before the prefix, the report and the task."""
         return base_environment(self.layout, host, installs=installs)
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
         """This host's."""
-        return [gpu.index for gpu in gpus]
+        return [gpu.shown_as for gpu in gpus]
 
     def run(
         self,

@@ -16,13 +16,16 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from . import __version__
-from .agents import AgentOutcome, Assignment
-from .agents.transcript import keep_layout
+from .agents import AgentOutcome, Assignment, WorksWithModel
+from .agents.faults import owner_of
+from .agents.model import listen_here, open_access
+from .agents.transcript import TRANSCRIPT, keep_layout, write_steps
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .audit import Hardware
 from .errors import (
@@ -43,12 +46,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .agents import Agent
+    from .agents.model import ModelAccess
     from .gpu.inventory import Gpu
-    from .sandbox import Box, BuildBox, HostEnvironment, Sandbox
+    from .sandbox import Box, BuildBox, HostEnvironment, Sandbox, StageBox
     from .source import Snapshot
     from .task import Task
 
 REPORT_LIMIT_BYTES = 1_000_000
+#: In an attempt's folder: what an agent's program kept of its own work.
+KEPT_FOLDER = "agent"
 
 
 #: A disk with less room than this is full: installs fail on it.
@@ -120,6 +126,7 @@ class Building:
         self._started, self._clock = now(), time.monotonic()
         self._in_programs = seconds_in_programs()
         self._open = ExitStack()
+        self.access: ModelAccess | None = None  #: of an agent that works with a model
 
     def __enter__(self) -> Assignment:
         """Open the box; returns what the agent is given."""
@@ -133,19 +140,23 @@ class Building:
             self._time_limit_s,
             self._build_gpus,
         )
+        resumed = self._sandbox.resumes(self._attempt, key)
+        agent = self._agent
+        program = agent.program(self.note) if isinstance(agent, WorksWithModel) else None
         box = self._open.enter_context(
             self._sandbox.build_box(
                 self._attempt,
                 self._snapshot.tree,
                 key=key,
                 gpus=[gpu.uuid for gpu in self._shown],
+                program=program,
             )
         )
         try:
             # Time that an earlier life of the harness spent on this build counts too.
             self._clock -= box.spent_s
             keep_layout(self._attempt, box.layout)
-            return assignment(
+            given = assignment(
                 box,
                 self._host,
                 gpus=self._shown,
@@ -156,6 +167,7 @@ class Building:
                 task=self._task,
                 with_recipe=self._agent.needs_recipe,
             )
+            return self._with_model(given, box, resumed=resumed)
         except BaseException:
             self._open.__exit__(*sys.exc_info())
             raise
@@ -173,6 +185,30 @@ class Building:
             return True
         self._open.__exit__(kind, error, trace)
         return False
+
+    def _with_model(self, given: Assignment, box: BuildBox, *, resumed: bool) -> Assignment:
+        """The assignment with what an agent is given that works with a language model."""
+        agent, found = self._agent, inventory()
+        if not isinstance(agent, WorksWithModel):
+            return given
+        fewer = len(self._shown) < len(found.gpus)
+        given = replace(
+            given,
+            resumed=resumed,
+            target_gpus=tuple(gpu_words(gpu) for gpu in found.gpus) if fewer else (),
+            driver=found.driver,
+        )
+        if agent.model is None:
+            return given
+        self.access = self._open.enter_context(
+            open_access(
+                agent.model,
+                self._attempt,
+                listen_here if agent.on_host else box.listen,
+                resumed=resumed,
+            )
+        )
+        return replace(given, model=self.access)
 
     def note(self, line: str) -> None:
         """Say a line to the log and to whoever watches."""
@@ -199,13 +235,17 @@ class Building:
         seconds = time.monotonic() - self._clock
         self._say("freezing", log=self.log)
         frozen = sandbox.freeze(attempt)
+        agent = self._agent
+        kept = attempt / KEPT_FOLDER if isinstance(agent, WorksWithModel) else None
+        globs = agent.keeps(sandbox.layout(attempt)) if isinstance(agent, WorksWithModel) else ()
         report, report_error = read_frozen_report(
-            lambda: sandbox.stage_box(attempt, network=False, gpus=())
+            lambda: sandbox.stage_box(attempt, network=False, gpus=()), globs, kept
         )
-        return BuildResult(
+        done = BuildResult(
             reb_version=__version__,
             outcome=outcome.outcome,
-            owner=Owner.HOST if outcome.outcome == "void" else None,
+            owner=Owner.HOST if outcome.outcome == "void" else _owner(outcome),
+            fault=outcome.fault,
             reason=outcome.reason,
             started=self._started,
             seconds=seconds,
@@ -223,6 +263,28 @@ class Building:
             shown_gpus=tuple(gpu_words(gpu) for gpu in self._shown),
             host=host_facts(self._host),
         )
+        return self._with_use(done)
+
+    def _with_use(self, done: BuildResult) -> BuildResult:
+        """The result with what a model was used for."""
+        agent, attempt = self._agent, self._attempt
+        if not isinstance(agent, WorksWithModel):
+            return done
+        kept = sorted(path for path in (attempt / KEPT_FOLDER).rglob("*") if path.is_file())
+        steps = agent.steps(attempt, kept)
+        write_steps(attempt / TRANSCRIPT, steps)
+        return done.model_copy(
+            update={
+                "agent_version": agent.version,
+                "task_text": agent.text_version,
+                "model": self.access.relay.use() if self.access else None,
+                "steps": len(steps),
+            }
+        )
+
+
+def _owner(outcome: AgentOutcome) -> Owner | None:
+    return owner_of(outcome.fault) if outcome.fault else None
 
 
 def build_key(
@@ -293,11 +355,20 @@ def assignment(
 
 
 def read_frozen_report(
-    open_box: Callable[[], AbstractContextManager[Box]],
+    open_box: Callable[[], AbstractContextManager[StageBox]],
+    keep: Sequence[str] = (),
+    into: Path | None = None,
 ) -> tuple[Report | None, str | None]:
-    """The report in a frozen environment; one that no box can be opened from has none."""
+    """The report in a frozen environment; one that no box can be opened from has none.
+
+    Files that match the globs `keep` are copied to the folder `into`.
+    """
     try:
         with open_box() as box:
+            if into is not None and keep:
+                into.mkdir(parents=True, exist_ok=True)
+                for pattern in keep:
+                    box.collect(pattern, into)
             return read_report(box)
     except EnvironmentUnusableError as error:
         return None, str(error.args[0])

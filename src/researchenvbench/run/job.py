@@ -81,7 +81,7 @@ class AttemptRun:
         self.task: Task = load_task(Path(self.job.task_folder))
         self.host: HostEnvironment = host_environment()
         self.sandbox: Sandbox = make_sandbox(self.job.sandbox, self.job.sandbox_options)
-        self.agent: Agent = make_agent(self.job.agent, self.job.agent_options)
+        self.agent: Agent = make_agent(self.job.agent, self.job.agent_options, self.job.model)
         self.say: Callable[..., None] = EventLog(self.folder.events_file)
 
     def source(self) -> Snapshot:

@@ -25,7 +25,7 @@ from . import __version__
 from .agents import AgentOutcome, Assignment, WorksWithModel
 from .agents.faults import owner_of
 from .agents.model import listen_here, open_access
-from .agents.transcript import TRANSCRIPT, keep_layout, write_steps
+from .agents.transcript import TRANSCRIPT, keep_layout, with_tokens, write_steps
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .audit import Hardware
 from .errors import (
@@ -271,7 +271,8 @@ class Building:
         if not isinstance(agent, WorksWithModel):
             return done
         kept = sorted(path for path in (attempt / KEPT_FOLDER).rglob("*") if path.is_file())
-        steps = agent.steps(attempt, kept)
+        calls = self.access.relay.calls if self.access else ()
+        steps = with_tokens(agent.steps(attempt, kept), calls)
         write_steps(attempt / TRANSCRIPT, steps)
         return done.model_copy(
             update={

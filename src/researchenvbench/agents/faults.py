@@ -101,6 +101,8 @@ def fault_of(ended: Ended, calls: Sequence[Call], *, needs_model: bool) -> tuple
     if ended.stopped_for == "uncounted":
         return "uncounted", "the provider tells no usage, so the budget cannot be kept"
     if needs_model and not answered and (ended.stopped_for != "budget"):
+        if last is not None and last.end == "left" and not ended.stopped_for:
+            return "crashed", f"{_how(ended)} before the model had answered"
         if last is not None:
             fault, why = _of_call(last)
             return fault, f"{why}; the model never answered"

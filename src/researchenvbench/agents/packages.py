@@ -90,7 +90,10 @@ def install(
     with FileLock(folder.parent / f".{folder.name}.lock"):
         if folder.is_dir():  # another attempt has fetched it meanwhile
             return folder
-        archive = folder.parent / f".{folder.name}.tgz"
+        # What has come of it stays until it is whole, with a note by which it is gone on with.
+        partial = folder.parent / f".{folder.name}.partial"
+        partial.mkdir(exist_ok=True)
+        archive = partial / "archive.tgz"
         _fetch(definition, download, archive, say)
         _check(download, archive, definition.title)
         say(f"unpacking {definition.title} {definition.version}")
@@ -100,7 +103,7 @@ def install(
             if not (inside / definition.program).is_file():
                 raise RebError(f"{download.url}: has no {definition.program} to start")
             inside.replace(folder)
-        archive.unlink()
+        shutil.rmtree(partial)
     return folder
 
 
@@ -142,7 +145,7 @@ def _check(download: Download, archive: Path, title: str) -> None:
         digest = hashlib.file_digest(stream, "sha512").digest()
     found = f"sha512-{base64.b64encode(digest).decode()}"
     if found != download.integrity:
-        archive.unlink()
+        shutil.rmtree(archive.parent)
         raise RebError(
             f"{title}: what came from {download.url} is not what the definition names: "
             f"its digest is {found}, and not {download.integrity}",

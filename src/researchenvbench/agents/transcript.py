@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, ValidationError
 
 from ..errors import RecordError
-from ..model_use import Tokens  # noqa: TC001  # its models are checked by it
+from ..model_use import Call, Tokens  # noqa: TC001  # its models are checked by it
 from ..stored import Stored, write_atomically
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Step(Stored):
     replaced: str = Field("", description="Of an edit: the old text.")
     everywhere: bool = Field(False, description="Of an edit: each place, not the only one.")
     said: str = Field("", description="What the agent said before it; shortened.")
+    turn: str = Field("", description="The provider's id of the answer that asked for it.")
     tokens: Tokens | None = Field(
         None, description="Of the model's turn that asked for it; on the first of its steps."
     )
@@ -79,6 +80,22 @@ def shortened(text: str, limit: int = SHOWN) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+def with_tokens(steps: Iterable[Step], calls: Iterable[Call]) -> list[Step]:
+    """The steps with the tokens that the relay has counted, where it knows the answer.
+
+    An agent's own transcript may have what was known when an answer began.
+    """
+    counted = {call.answer: call.tokens for call in calls if call.answer and call.tokens}
+    found, seen = [], set()
+    for step in steps:
+        if step.turn in counted:
+            tokens = None if step.turn in seen else counted[step.turn]
+            step = step.model_copy(update={"tokens": tokens})
+        seen.add(step.turn)
+        found.append(step)
+    return found
 
 
 def write_steps(path: Path, steps: Iterable[Step]) -> None:

@@ -154,6 +154,7 @@ _OURS = (
     "build.json",
     "record.json",
     "events.jsonl",
+    "agent",
     *_TRANSCRIPTS,
 )
 

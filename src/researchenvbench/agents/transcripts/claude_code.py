@@ -33,8 +33,9 @@ def steps(lines: Iterable[dict[str, Any]]) -> list[Step]:
             if line.get("type") == "assistant" and kind == "text":
                 said = text_of(part.get("text")) or said
             elif line.get("type") == "assistant" and kind == "tool_use":
-                name = str(message.get("id"))
+                name = text_of(message.get("id"))
                 step = _asked(part, len(found) + 1, line.get("timestamp"), cwd, said)
+                step = step.model_copy(update={"turn": name})
                 if name != counted:
                     step = step.model_copy(update={"tokens": _tokens(message)})
                 found[str(part.get("id"))] = step

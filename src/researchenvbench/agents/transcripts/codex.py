@@ -6,6 +6,7 @@ and their ends, and is read where the session is not there.
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -23,11 +24,12 @@ _SHELL_WORDS = 3  #: a shell, its flag, and the command
 def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
     """The steps of a session file."""
     found: list[Step] = []
-    said, tokens = "", None
+    said, turn, tokens = "", "", None
     for line in lines:
         given = table(line.get("payload"))
         if line.get("type") == "token_usage_record":
             tokens = _tokens(table(given.get("usage")))
+            turn = text_of(given.get("response_id"))
             continue
         item = table(given.get("item"))
         if line.get("type") != "event_msg" or given.get("type") != "item_completed":
@@ -41,6 +43,7 @@ def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
                     number=len(found) + 1,
                     began=_time(given.get("started_at_ms"), item.get("duration")),
                     said=shortened(said),
+                    turn=turn,
                     tokens=tokens,
                     **facts,
                 )
@@ -120,11 +123,15 @@ def _changes(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _command(value: Any) -> str:
     """The command itself, without the shell that runs it."""
-    if isinstance(value, list):
-        words = [str(word) for word in value]
-        shell = len(words) == _SHELL_WORDS and words[1] in ("-lc", "-c")
-        return words[2] if shell else " ".join(words)
-    return text_of(value)
+    words = [str(word) for word in value] if isinstance(value, list) else []
+    if isinstance(value, str):
+        try:
+            words = shlex.split(value)
+        except ValueError:
+            return value
+    if len(words) == _SHELL_WORDS and words[1] in ("-lc", "-c"):
+        return words[2]
+    return value if isinstance(value, str) else shlex.join(words)
 
 
 def _folder(value: Any) -> str | None:

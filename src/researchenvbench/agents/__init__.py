@@ -81,8 +81,15 @@ def make_agent(name: str, options: Mapping[str, str] | None = None) -> Agent:
 
     Raises:
         RebError: there is none of that name, or it does not take such options.
+
+    `episode` is no agent that a run can have; it is known so that what an episode left can be
+    looked at and judged again.
     """
     options = dict(options or {})
+    if name == "episode" and not options:
+        from .outside import OutsideAgent
+
+        return OutsideAgent()
     if name not in AGENTS:
         raise RebError(
             f"there is no agent {name!r}{suggest(name, AGENTS)}",

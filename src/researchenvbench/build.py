@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from .agents import Agent
     from .gpu.inventory import Gpu
-    from .sandbox import Box, HostEnvironment, Sandbox
+    from .sandbox import Box, BuildBox, HostEnvironment, Sandbox
     from .source import Snapshot
     from .task import Task
 
@@ -259,7 +259,7 @@ def given_digest(task: Task, agent: Agent) -> str:
 
 
 def assignment(
-    box: Box,
+    box: BuildBox,
     host: HostEnvironment,
     *,
     gpus: Sequence[Gpu],

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from researchenvbench.run.doctor_engines import cdi_files, engine_lines
+from researchenvbench.run.doctor_engines import engine_lines
 from researchenvbench.run.registries import registry_lines
 from researchenvbench.sandbox import HostEnvironment
+from researchenvbench.sandbox.containers.gpus import cdi_files
 from researchenvbench.sandbox.engines.finding import find_engine
 from researchenvbench.sandbox.engines.storage import storage_of
 

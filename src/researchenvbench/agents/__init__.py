@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from ..sandbox import Box
+    from ..sandbox import BuildBox
     from ..task import Recipe, Task
 
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Assignment:
     """What an agent gets."""
 
-    box: Box
+    box: BuildBox
     environment: Mapping[str, str]  #: of every process in the box; includes index settings
     log: Path  #: append everything here; it is the attempt's build log
     say: Callable[[str], None]  #: one line to the log and to whoever watches

@@ -23,6 +23,7 @@ from .engines import ENGINES
 from .tools import Tools
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -39,6 +40,7 @@ __all__ = [
     "Finished",
     "HostEnvironment",
     "Layout",
+    "Program",
     "Running",
     "Sandbox",
     "StageBox",
@@ -81,6 +83,16 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Program:
+    """An agent's program that a build box is to have, from a folder of this host."""
+
+    name: str
+    version: str
+    digest: str
+    folder: Path
+
+
+@dataclass(frozen=True)
 class Collected:
     """A file that left a box by copy."""
 
@@ -110,8 +122,8 @@ class Box(Protocol):
         """
         ...
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
-        """By which number programs here know each of the GPUs that were asked for."""
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
+        """By what programs here know each GPU that was asked for: a number, of a slice its UUID."""
         ...
 
     def run(
@@ -168,7 +180,13 @@ class Sandbox(Protocol):
         ...
 
     def build_box(
-        self, attempt: Path, source: Path, *, key: str = "", gpus: Sequence[str] = ()
+        self,
+        attempt: Path,
+        source: Path,
+        *,
+        key: str = "",
+        gpus: Sequence[str] = (),
+        program: Program | None = None,
     ) -> AbstractContextManager[BuildBox]:
         """A box for the agent, with its own copy of `source` as the repository.
 
@@ -177,6 +195,7 @@ class Sandbox(Protocol):
             source: The pristine source.
             key: Of what the build is for; a box of the same key may be gone on with.
             gpus: UUIDs of the GPUs that the build is shown.
+            program: What the agent's own program is, where it is to be brought.
         """
         ...
 
@@ -224,9 +243,42 @@ class Sandbox(Protocol):
 class BuildBox(Box, Protocol):
     """An agent's box."""
 
+    def run(
+        self,
+        command: Command,
+        log: Path,
+        *,
+        on_line: Callable[[str], None] | None = None,
+        append: bool = False,
+        stop: Callable[[], bool] | None = None,
+    ) -> Finished:
+        """As in every box; `stop` is asked about once a second whether to end it."""
+        ...
+
+    @property
+    def program(self) -> Path | None:
+        """Where in the box the folder of the agent's program is; None: none was brought."""
+        ...
+
     @property
     def spent_s(self) -> float:
         """Seconds since the build began, also where it was interrupted and is gone on with."""
+        ...
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket on which the harness accepts what programs in the box connect to.
+
+        Its `getsockname` is where they reach it: 127.0.0.1 as they see it, whatever network
+        they have; where that is not allowed, the gateway of their network. A build that is
+        gone on with can listen at the same port again. Close it before the box is closed.
+
+        Args:
+            port: 0 lets the system choose.
+
+        Raises:
+            HostError: the port is taken, or this user may not have it.
+            SandboxError: the box has ended.
+        """
         ...
 
 

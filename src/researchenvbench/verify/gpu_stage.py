@@ -45,13 +45,14 @@ def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) ->
     """
     task = subject.task
     assert task is not None  # noqa: S101  # callers ask for stages of a task
-    if refusal := not_to_be_run(subject, name, len(inventory.gpus)):
-        return refusal
     stage, count = task.stages[name], task.gpus(name)
+    choice = inventory.for_stage(count)
+    if refusal := not_to_be_run(subject, name, len(choice)):
+        return refusal
     try:
         with leased(
             count,
-            inventory.gpus,
+            choice,
             time_limit_s=stage.time_limit_s,
             whose=f"{task.name} {name} ({subject.folder})",
             say=subject.say,
@@ -67,12 +68,13 @@ def with_canary(subject: Subject, result: LevelResult, inventory: GpuInventory) 
     Only where the report claims something of it, and this host can say.
     """
     claimed = subject.report is not None and subject.report.ddp_expected_ok is not None
-    if not claimed or not needs_canary(result) or len(inventory.gpus) < _SEVERAL:
+    choice = inventory.for_stage(_SEVERAL)
+    if not claimed or not needs_canary(result) or len(choice) < _SEVERAL:
         return result
     try:
         with leased(
             _SEVERAL,
-            inventory.gpus,
+            choice,
             time_limit_s=_CANARY_WAIT_S,
             whose=f"canaries ({subject.folder})",
             say=subject.say,

@@ -40,20 +40,22 @@ from .freezing import freeze
 from .given import (
     ATTEMPT_KEY,
     attempt_key,
-    devices,
     image_variables,
     labels,
     needs_host_network,
     package_mounts,
 )
+from .gpus import devices
 from .inventory import BASE_DIGEST, BASE_ID, BASE_NAME, ENVIRONMENTS, SHOWN_GPUS
 from .journal import Journal
 from .options import Options, bytes_of
+from .programs import PLACE, image_with
 from .stage import Start, image_gone, open_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from .. import Program
     from .stage import ContainerStageBox
 
 _FROZEN, _JOURNAL = "frozen.json", "container.json"
@@ -115,19 +117,26 @@ class ContainerSandbox:
 
     @contextmanager
     def build_box(
-        self, attempt: Path, source: Path, *, key: str = "", gpus: Sequence[str] = ()
+        self,
+        attempt: Path,
+        source: Path,
+        *,
+        key: str = "",
+        gpus: Sequence[str] = (),
+        program: Program | None = None,
     ) -> Iterator[ContainerBuildBox]:
         """The container of an agent, with its own copy of `source`; attached to where it runs."""
         resumed = self._resumable(attempt, key)
         if resumed is None:
             self.discard(attempt)
-        journal = resumed or self._begin(attempt, source, key, gpus)
+        journal = resumed or self._begin(attempt, source, key, gpus, program)
         box = ContainerBuildBox(
             self.engine,
             journal,
             _LAYOUT,
             self._variables_of(journal.image),
             bytes_of(self._options.disk, "disk"),
+            PLACE if program else None,
         )
         try:
             if resumed is not None:
@@ -155,6 +164,8 @@ class ContainerSandbox:
         except (KeyboardInterrupt, SandboxError, HostError):
             self.discard(attempt)
             raise
+        known = known_image(engine, image.id) if image else None
+        told = known.labels if known else {}
         environment = Environment(
             sandbox=self.name,
             digest=image.id if image else _digest_of(f"{journal.container} {unusable}"),
@@ -164,10 +175,11 @@ class ContainerSandbox:
             ended_processes=tuple(journal.left),
             image=image.id if image else None,
             image_digest=image.digest if image else None,
-            content_digest=known_image(engine, image.id).content if image else None,
-            base_image=base.name,
-            base_image_id=base.id,
-            base_image_digest=base.digest,
+            content_digest=known.content if known else None,
+            # Where an agent's program was put between the two, the base is still the base.
+            base_image=told.get(BASE_NAME) or base.name,
+            base_image_id=told.get(BASE_ID) or base.id,
+            base_image_digest=(told.get(BASE_DIGEST) or None) if told else base.digest,
             unusable=unusable,
         )
         environment.save(attempt / _FROZEN)
@@ -265,9 +277,17 @@ class ContainerSandbox:
             ) from error
         Journal("", "", "", 0.0, path=attempt / _JOURNAL).remove()
 
-    def _begin(self, attempt: Path, source: Path, key: str, gpus: Sequence[str]) -> Journal:
+    def _begin(
+        self,
+        attempt: Path,
+        source: Path,
+        key: str,
+        gpus: Sequence[str],
+        program: Program | None,
+    ) -> Journal:
         """Start the container, and copy the source into it."""
         engine, base = self.engine, self.base_image()
+        image = image_with(engine, base, program) if program else base
         host = host_environment()
         container = engine.ask(
             *("run", "--detach", "--interactive", "--pull", "never"),
@@ -279,11 +299,11 @@ class ContainerSandbox:
             *_told(base, gpus),
             *devices(engine, gpus),
             *package_mounts(host),
-            *("--workdir", "/", "--entrypoint", "", base.id),
+            *("--workdir", "/", "--entrypoint", "", image.id),
             *("/bin/sh", "-c", INIT),
         ).splitlines()[-1]
         path = attempt / _JOURNAL
-        journal = Journal(container, self._key(key), base.id, now(), path=path)
+        journal = Journal(container, self._key(key), image.id, now(), path=path)
         try:
             copy_tree(engine, container, source, _LAYOUT.repo, _BUILD_FOLDERS)
             journal.save()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import SandboxError
@@ -71,6 +72,7 @@ class Witness:
         shown = tuple(gpu.uuid for gpu in self._gpus)
         stage = [one for one in watch.processes.values() if one.is_stage]
         others = [one for one in watch.processes.values() if not one.is_stage]
+        found = [_named_as_shown(counts, shown) for counts in found]
         by_pid = {counts.pid: counts for counts in found}
         processes = [_process(one, _counts_of(one, by_pid)) for one in stage]
         known = {one.inner_pids[-1] if one.inner_pids else one.pid for one in stage}
@@ -102,6 +104,13 @@ class Witness:
                 found += [counts] if counts else []
             file.copy.unlink()
         return found
+
+
+def _named_as_shown(counts: Counts, shown: Sequence[str]) -> Counts:
+    """With the UUIDs of slices as NVML writes them: the counter has the number alone."""
+    slices = {f"GPU-{uuid.partition('-')[2]}": uuid for uuid in shown if uuid.startswith("MIG-")}
+    devices = tuple(replace(one, gpu=slices.get(one.gpu, one.gpu)) for one in counts.devices)
+    return replace(counts, devices=devices)
 
 
 def _counts_of(one: Watched, by_pid: Mapping[int, Counts]) -> Counts | None:

@@ -73,6 +73,7 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "builtin": ("index_date",),
     "gold": (),
     "script": ("recipe",),
+    "replay": ("attempt",),
 }
 
 
@@ -103,6 +104,15 @@ def make_agent(name: str, options: Mapping[str, str] | None = None) -> Agent:
         from .builtin import BuiltinAgent
 
         return BuiltinAgent(**options)
+    if name == "replay":
+        from .replay import ReplayAgent
+
+        if "attempt" not in options:
+            raise RebError(
+                "the agent replay needs an attempt to do again",
+                advice="--agent-option attempt=RUN/attempts/TASK--1",
+            )
+        return ReplayAgent(options["attempt"])
     from .script import GoldAgent, ScriptAgent
 
     if name == "gold":

@@ -111,6 +111,7 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "builtin": ("index_date",),
     "gold": (),
     "script": ("recipe",),
+    "replay": ("attempt",),
     "command": ("file",),
 }
 
@@ -175,8 +176,15 @@ def make_agent(
 
     Raises:
         RebError: there is none of that name, or it does not take such options, or no model.
+
+    `episode` is no agent that a run can have; it is known so that what an episode left can be
+    looked at and judged again.
     """
     options = dict(options or {})
+    if name == "episode" and not options:
+        from .outside import OutsideAgent
+
+        return OutsideAgent()
     check_agent(name, options)
     if definition := agent_definition(name, options):
         from .program import ProgramAgent
@@ -191,6 +199,15 @@ def make_agent(
         from .builtin import BuiltinAgent
 
         return BuiltinAgent(**options)
+    if name == "replay":
+        from .replay import ReplayAgent
+
+        if "attempt" not in options:
+            raise RebError(
+                "the agent replay needs an attempt to do again",
+                advice="--agent-option attempt=RUN/attempts/TASK--1",
+            )
+        return ReplayAgent(options["attempt"])
     from .script import GoldAgent, ScriptAgent
 
     if name == "gold":

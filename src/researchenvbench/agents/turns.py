@@ -8,8 +8,8 @@ is kept as a step of the attempt's transcript as it is done.
 
 from __future__ import annotations
 
+import hashlib
 import re
-import secrets
 import signal
 import time
 from dataclasses import dataclass
@@ -33,6 +33,15 @@ OUTPUT_SHOWN = 20_000
 _LONGEST_BYTES = 128 * 1024 - 1
 #: As shells say that a program could not be started.
 NOT_STARTED = 126
+
+#: Of a file, in characters: one argument of the shell that writes it, and all of them.
+_PART, _MOST_WRITTEN = 30_000, 400_000
+#: Path, parts of the content.
+_WRITE = """
+file=$1; shift
+case $file in */*) mkdir -p -- "${file%/*}/" ;; esac && : > "$file" || exit 1
+for part; do printf %s "$part" >> "$file" || exit 1; done
+"""
 
 #: bash where there is one. Found anew each time, since an agent may install it.
 _SHELL = 'if command -v bash >/dev/null; then exec bash -c "$@"; else exec sh -c "$@"; fi'
@@ -118,7 +127,7 @@ class Turns:
         Args:
             command: For bash, or for sh where there is no bash.
             time_limit_s: When it is ended; default: with the time for building.
-            cwd: Where it runs this once; default: see `keeps_cwd`.
+            cwd: Where it starts; default: see `keeps_cwd`.
             said: What whoever asks for it said before, for the transcript.
 
         Raises:
@@ -150,6 +159,18 @@ class Turns:
         )
         return turn
 
+    def write(self, path: Path, content: str) -> Turn:
+        """Write a file in the box, with the folders that it needs; one that is there stays its own.
+
+        Its permissions and what links to it stay, as they do where an editor writes. It is no
+        step: whoever writes says what it was.
+        """
+        parts = [content[at : at + _PART] for at in range(0, len(content), _PART)]
+        if "\0" in content or len(content) > _MOST_WRITTEN:
+            return Turn("such a file cannot be written by a shell", NOT_STARTED, 0.0, False)
+        argv = ["/bin/sh", "-c", _WRITE, "sh", str(path), *parts]
+        return self._finish(argv, self._assignment.box.layout.repo, self.left_s)
+
     def keep(self, step: Step) -> None:
         """Add a step to the transcript."""
         self.steps.append(step)
@@ -157,7 +178,7 @@ class Turns:
             stream.write(step.model_dump_json(exclude_defaults=True) + "\n")
 
     def _run(self, command: str, time_limit_s: float, cwd: Path | None) -> Turn:
-        box, log = self._assignment.box, self._assignment.log
+        box = self._assignment.box
         if "\0" in command:
             return Turn("a command cannot hold a NUL character", NOT_STARTED, 0.0, False)
         if len(command.encode()) > _LONGEST_BYTES:
@@ -165,21 +186,23 @@ class Turns:
             return Turn(words, NOT_STARTED, 0.0, False)
         mark = ""
         argv = ["/bin/sh", "-c", _SHELL, "sh", command]
-        if self._keeps_cwd and cwd is None:
-            mark = f"[folder {secrets.token_hex(8)}] "
-            argv = [*argv[:-1], _THERE, "shell", mark, str(self._cwd), command]
+        if self._keeps_cwd:
+            # The same each time: a build that is gone on with asks for the same commands.
+            drawn = hashlib.sha256(f"{len(self.steps)} {command}".encode()).hexdigest()
+            mark = f"[folder {drawn[:16]}] "
+            argv = [*argv[:-1], _THERE, "shell", mark, str(cwd or self._cwd), command]
+        where = box.layout.repo if self._keeps_cwd else cwd or box.layout.repo
+        return self._finish(argv, where, time_limit_s, mark.encode())
+
+    def _finish(self, argv: list[str], cwd: Path, time_limit_s: float, mark: bytes = b"") -> Turn:
+        box, log = self._assignment.box, self._assignment.log
         begin = log.stat().st_size if log.exists() else 0
         finished = box.run(
-            Command(
-                argv=argv,
-                cwd=cwd or box.layout.repo,
-                env=self._environment,
-                time_limit_s=time_limit_s,
-            ),
+            Command(argv=argv, cwd=cwd, env=self._environment, time_limit_s=time_limit_s),
             log,
             append=True,
         )
-        output = printed(log, begin, self._shown, mark.encode())
+        output = printed(log, begin, self._shown, mark)
         if output.folder:
             self._cwd = Path(output.folder)
         if finished.start_error:

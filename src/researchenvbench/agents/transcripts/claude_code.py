@@ -36,6 +36,8 @@ def steps(lines: Iterable[dict[str, Any]]) -> list[Step]:
                 name = text_of(message.get("id"))
                 step = _asked(part, len(found) + 1, line.get("timestamp"), cwd, said)
                 step = step.model_copy(update={"turn": name})
+                # Its shell stays in the folder in which a command ends: only the first is told.
+                cwd = None if step.kind == "command" else cwd
                 if name != counted:
                     step = step.model_copy(update={"tokens": _tokens(message)})
                 found[str(part.get("id"))] = step

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HostError, RebError
@@ -25,6 +24,7 @@ from .doctor_line import Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from ..sandbox import HostEnvironment
     from ..sandbox.engines.engine import Engine

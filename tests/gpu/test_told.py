@@ -5,7 +5,7 @@ from gpu_driver import UUIDS
 
 from researchenvbench.attempt import Level, LevelResult, Owner, Verdict
 from researchenvbench.gpu.inventory import inventory
-from researchenvbench.gpu_use import Counted, GpuProcess, GpuUse
+from researchenvbench.gpu_use import Counted, GpuProcess, GpuUse, Seen
 from researchenvbench.results.wording import gpu_words
 from researchenvbench.run.doctor import examine_gpus
 from researchenvbench.verify.gpu_stage import _not_the_hosts
@@ -68,6 +68,21 @@ def test_beside_a_verdict():
     result = LevelResult(level=Level.C4, verdict=Verdict.PASSED, gpu_use=USE, gpu_grades=GRADES)
     assert gpu_words(result) == "GPU 0 counted (7 kernels, 2 of NCCL, 1 graphs); GPU 1 none"
     assert gpu_words(LevelResult(level=Level.C1, verdict=Verdict.PASSED)) == ""
+
+
+@pytest.mark.parametrize(("samples", "excused"), [(1, False), (9, True)])
+def test_who_stays_and_is_not_known_excuses_a_failure(driver, samples, excused):
+    other = GpuProcess(pid=77, seen=(Seen(gpu=UUIDS[0], samples=samples),))
+    failed = LevelResult(
+        level=Level.C3,
+        verdict=Verdict.FAILED,
+        owner=Owner.AGENT,
+        reason="exit 1",
+        gpu_use=GpuUse(gpus=UUIDS[:1], unidentified=(other,)),
+    )
+    result = _not_the_hosts(failed, inventory().gpus[:1], Preflight())
+    assert (result.verdict is Verdict.INCONCLUSIVE) is excused
+    assert ("process 77 was on its GPUs" in result.reason) is excused
 
 
 @pytest.mark.parametrize("ended", [Verdict.PASSED, None])

@@ -297,8 +297,11 @@ class StageBox(Box, Protocol):
         """A folder of the disk on which lies what is written in it; None: not of this host."""
         ...
 
-    def has_process(self, pid: int) -> bool:
-        """Whether a living process of this host, by its id here, runs in the box."""
+    def has_process(self, pid: int) -> bool | None:
+        """Whether a living process of this host, by its id here, runs in the box.
+
+        None where that cannot be told: it has ended, or this process namespace does not show it.
+        """
         ...
 
     def start(self, command: Command, log: Path) -> Running:

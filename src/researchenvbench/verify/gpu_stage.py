@@ -195,15 +195,20 @@ def _not_the_hosts(result: LevelResult, gpus: Sequence[Gpu], host: Preflight) ->
     if neighbours:
         names = ", ".join(f"{one.name or 'a program'} ({one.pid})" for one in neighbours)
         return _excused(result, f"others used its GPUs while it ran: {names}")
+    unknown = result.gpu_use.unidentified if result.gpu_use else ()
+    if lasting := [one for one in unknown if any(seen.samples > 1 for seen in one.seen)]:
+        pids = ", ".join(str(one.pid) for one in lasting)
+        why = f"witness: process {pids} was on its GPUs, and whose it is could not be told"
+        return _excused(result, why, Want.WITNESS)
     return result
 
 
-def _excused(result: LevelResult, cause: str) -> LevelResult:
+def _excused(result: LevelResult, cause: str, want: Want = Want.GPU) -> LevelResult:
     return result.model_copy(
         update={
             "verdict": Verdict.INCONCLUSIVE,
             "owner": Owner.HOST,
-            "want": Want.GPU,
+            "want": want,
             "reason": cause,
             # Where the proof alone was missing, the entry point itself had passed.
             "details": {"entry_point": Verdict.FAILED, **result.details, "why": result.reason},

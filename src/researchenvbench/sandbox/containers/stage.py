@@ -242,12 +242,12 @@ class ContainerStageBox:
         )
         return self._explained(finished)
 
-    def has_process(self, pid: int) -> bool:
+    def has_process(self, pid: int) -> bool | None:
         """Whether a process is in the container: by its control group, which all may read."""
         try:
             return self._name in Path(f"/proc/{pid}/cgroup").read_text()
         except OSError:
-            return False
+            return None
 
     def start(self, command: Command, log: Path) -> Running:
         """Start beside others; what still runs when the box closes ends with it."""

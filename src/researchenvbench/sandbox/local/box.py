@@ -131,15 +131,19 @@ class LocalStageBox(Examines, LocalBox):
         self.tools = host_tools()
         self._scratch = self.disk = scratch
 
-    def has_process(self, pid: int) -> bool:
+    def has_process(self, pid: int) -> bool | None:
         """Whether a process is in this box's namespaces, or was started from here without any."""
+        if not Path(f"/proc/{pid}").exists():
+            return None
         if self._holder is None:
             return pid != os.getpid() and descends(pid, os.getpid())
         try:
-            theirs = Path(f"/proc/{pid}/ns/mnt").stat()
             ours = Path(f"/proc/{self._holder}/ns/mnt").stat()
+            theirs = Path(f"/proc/{pid}/ns/mnt").stat()
+        except PermissionError:
+            return False  # another user's; those of a box are ours
         except OSError:
-            return False
+            return None
         return theirs.st_ino == ours.st_ino
 
     def start(self, command: Command, log: Path) -> Running:

@@ -71,7 +71,8 @@ class Witness:
                 trouble = f"the counts cannot be read: {error.args[0]}"
         shown = tuple(gpu.uuid for gpu in self._gpus)
         stage = [one for one in watch.processes.values() if one.is_stage]
-        others = [one for one in watch.processes.values() if not one.is_stage]
+        others = [one for one in watch.processes.values() if one.is_stage is False]
+        unknown = [one for one in watch.processes.values() if one.is_stage is None]
         found = [_named_as_shown(counts, shown) for counts in found]
         by_pid = {counts.pid: counts for counts in found}
         processes = [_process(one, _counts_of(one, by_pid)) for one in stage]
@@ -85,6 +86,9 @@ class Witness:
             ),
             neighbours=tuple(
                 _process(one, None) for one in others if any(gpu in shown for gpu in one.samples)
+            ),
+            unidentified=tuple(
+                _process(one, None) for one in unknown if any(gpu in shown for gpu in one.samples)
             ),
             carried=tuple(one for one in watch.carried if one.gpu in shown),
             sees_processes=self._sees,

@@ -1,0 +1,266 @@
+"""One request of an agent's program: passed on, answered, counted, kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ..model_use import Call
+from .asking import Asking, NoAnswerError, read_error
+from .decoding import Decoder
+from .headers import for_agent, for_provider
+from .incoming import GoneError, Incoming, RefusedRequestError
+from .usage import Answer, error_of_body
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ..model_use import CallEnd
+    from .desk import Desk
+    from .headers import Headers
+    from .incoming import Receive, Scope, Send
+    from .provider import Path
+    from .record import Kept
+
+#: How far the files may be behind before a stream waits for them.
+_BEHIND_BYTES = 16 << 20
+
+
+@dataclass
+class _Told:
+    """What is known of the answer so far, besides what it tells itself."""
+
+    status: int | None = None
+    streamed: bool = False
+    why: str = ""
+    error_type: str = ""
+    first_byte_s: float | None = None
+    answer_bytes: int = 0
+
+
+class Exchange:
+    """One request, from its head to its record."""
+
+    def __init__(self, desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
+        self._desk = desk
+        self._receive = receive
+        self._send = send
+        self._asked = Incoming.of(scope)
+        self._began = time.monotonic()
+        self._date = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._number = 0
+        self._told = _Told()
+        self._asking: Asking | None = None
+        self._answer: Answer | None = None
+        self._decoder: Decoder | None = None
+        self._kept: Kept | None = None
+        self._concluded = False
+
+    @property
+    def waited(self) -> tuple[float, float]:
+        """From when to when, by the monotonic clock, it waited for the provider to be well."""
+        waited_s = self._asking.waited_s if self._asking is not None else 0.0
+        return self._began, self._began + waited_s
+
+    async def run(self) -> None:
+        """Answer the request."""
+        try:
+            path = await self._asked.check(self._desk, self._receive)
+        except RefusedRequestError as refusal:
+            await self._refuse(refusal)
+            return
+        except GoneError:
+            return
+        self._number = self._desk.record.next_number()
+        held = len(self._asked.body)
+        self._desk.enter(self, held)
+        leaving = asyncio.create_task(self._receive_leave())
+        work = asyncio.create_task(self._forward(path))
+        try:
+            await asyncio.wait({leaving, work}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # Either the program is gone, or the relay ends: the provider need write no more.
+            leaving.cancel()
+            work.cancel()
+            await asyncio.gather(leaving, work, return_exceptions=True)
+            failure = None if work.cancelled() else work.exception()
+            if failure is not None:
+                self._desk.record.note(f"call {self._number}: the relay failed: {failure!r}")
+                self._conclude(path, "cut", why="the relay itself failed")
+            # Many programs leave when they have read the last event, before the stream's end.
+            self._conclude(path, self._end_or("left"), why="the agent's program went away")
+            self._desk.leave(self, held)
+        if failure is not None:
+            raise failure
+
+    async def _receive_leave(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _refuse(self, refusal: RefusedRequestError) -> None:
+        self._number = self._desk.record.next_number()
+        self._told = _Told(status=refusal.status, why=refusal.message, error_type=refusal.kind)
+        self._conclude(None, "refused")
+        body = self._desk.provider.error(refusal.status, refusal.message, refusal.kind)
+        headers = [(b"x-should-retry", b"true" if refusal.status == 429 else b"false")]
+        await self._send_whole(refusal.status, json.dumps(body).encode(), headers)
+
+    async def _forward(self, path: Path) -> None:
+        desk, asked = self._desk, self._asked
+        name = f"{self._number:04d}"
+        if asked.body:
+            kept = desk.record.keep(f"{name}.request.json")
+            kept.write(asked.body)
+            kept.close()
+        self._asking = Asking(desk.client, desk.patience)
+        request = desk.client.build_request(
+            asked.method,
+            desk.provider.target(path, asked.query),
+            headers=for_provider(asked.headers, desk.provider, desk.key),
+            content=asked.body if asked.method == "POST" else None,
+        )
+        try:
+            response = await self._asking.ask(request)
+        except NoAnswerError as error:
+            self._conclude(path, "unreachable", why=str(error))
+            told = desk.provider.error(504, f"the relay got no answer: {error}")
+            text = desk.redactor.clean(json.dumps(told).encode())
+            await self._send_whole(504, text, [])
+            return
+        self._told.status = response.status_code
+        self._kept = desk.record.keep(f"{name}.answer")
+        try:
+            if response.is_success:
+                await self._pass_answer(path, response)
+            else:
+                await self._pass_error(path, response)
+        finally:
+            await response.aclose()
+
+    async def _pass_error(self, path: Path, response: httpx.Response) -> None:
+        """An error is small: it is read as a whole, so that it can be cleaned."""
+        import httpx
+
+        try:
+            raw = await read_error(response)
+        except httpx.TransportError as error:
+            self._conclude(path, "cut", why=f"the error broke off: {type(error).__name__}")
+            return  # the server closes the connection
+        self._note_passing(raw)
+        encoding = response.headers.get("content-encoding", "")
+        decoder = Decoder(encoding)
+        body = decoder.feed(raw)
+        if decoder.failed:
+            message = f"an error that cannot be shown (encoded as {encoding})"
+            told = self._desk.provider.error(response.status_code, message)
+            body = json.dumps(told).encode()
+        body = self._desk.redactor.clean(body)
+        self._told.error_type, self._told.why = error_of_body(body)
+        if response.is_redirect:
+            location = response.headers.get("location", "")[:200]
+            self._told.why = f"the provider sends to another address: {location}"
+        if self._kept is not None:
+            self._kept.write(body)
+        self._conclude(path, "error")
+        headers = for_agent(response.headers.raw, self._desk.redactor, encoded=False)
+        await self._send_whole(response.status_code, body, headers)
+
+    async def _pass_answer(self, path: Path, response: httpx.Response) -> None:
+        import httpx
+
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        self._told.streamed = kind == "text/event-stream"
+        if path.writes:
+            self._answer = Answer(self._desk.provider.wire, streamed=self._told.streamed)
+        self._decoder = Decoder(response.headers.get("content-encoding", ""))
+        headers = for_agent(response.headers.raw, self._desk.redactor, encoded=True)
+        start = {"status": response.status_code, "headers": headers}
+        await self._send({"type": "http.response.start", **start})
+        try:
+            async for piece in response.aiter_raw():
+                self._note_passing(piece)
+                self._count(piece)
+                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+                while self._kept is not None and self._kept.behind_bytes > _BEHIND_BYTES:
+                    await asyncio.sleep(0.002)
+        except httpx.TransportError as error:
+            said = str(error) or type(error).__name__
+            why = f"the provider's answer broke off: {said}"
+            self._conclude(path, self._end_or("cut"), why=why)
+            return  # without an end: the server closes the connection
+        end = self._end_or(
+            "cut" if self._answer is not None and self._told.streamed else "complete"
+        )
+        # Before the last byte: who has the whole answer finds it counted.
+        self._conclude(path, end, why="the provider's stream ended before its last event")
+        if end != "cut":
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _end_or(self, end: CallEnd) -> CallEnd:
+        """How the answer itself says that it ended; else `end`."""
+        if self._answer is None:
+            return end
+        self._answer.finish()
+        if self._answer.failed:
+            return "error"
+        return "complete" if self._answer.ended else end
+
+    def _note_passing(self, piece: bytes) -> None:
+        if self._told.first_byte_s is None:
+            self._told.first_byte_s = round(time.monotonic() - self._began, 4)
+        self._told.answer_bytes += len(piece)
+        self._desk.passed()
+
+    def _count(self, piece: bytes) -> None:
+        text = self._decoder.feed(piece) if self._decoder is not None else piece
+        if self._kept is not None:
+            self._kept.write(text)
+        if self._answer is not None:
+            self._answer.feed(text)
+
+    async def _send_whole(self, status: int, body: bytes, headers: Headers) -> None:
+        if not any(name == b"content-type" for name, _ in headers):
+            headers = [*headers, (b"content-type", b"application/json")]
+        headers = [*headers, (b"content-length", str(len(body)).encode())]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _conclude(self, path: Path | None, end: CallEnd, *, why: str = "") -> None:
+        """Write the call down, once; `why` holds for what did not end well."""
+        if self._concluded:
+            return
+        self._concluded = True
+        if self._kept is not None:
+            self._kept.close()
+        asked, told, answer = self._asked, self._told, self._answer
+        tokens = answer.tokens if answer is not None else None
+        why = (answer.why if answer is not None else "") or told.why or why
+        self._desk.ended(
+            path,
+            Call(
+                number=self._number,
+                began=self._date,
+                seconds=round(time.monotonic() - self._began, 4),
+                first_byte_s=told.first_byte_s,
+                waited_s=round(self._asking.waited_s, 3) if self._asking else 0.0,
+                tries=self._asking.tries if self._asking else 0,
+                method=asked.method,
+                path=asked.path[:200],
+                model=asked.model,
+                answered_by=answer.answered_by if answer else "",
+                status=told.status,
+                streamed=told.streamed,
+                end=end,
+                why="" if end == "complete" else why,
+                error_type=(answer.error_type if answer else "") or told.error_type,
+                stop_reason=answer.stop_reason if answer else "",
+                tokens=tokens,
+                cost_usd=self._desk.cost(asked.model, tokens),
+                request_bytes=len(asked.body),
+                answer_bytes=told.answer_bytes,
+            ),
+        )

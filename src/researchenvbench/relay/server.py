@@ -1,0 +1,118 @@
+"""The HTTP server of a relay, in a thread of its own, on sockets that it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from ..errors import HostError
+from .exchange import Exchange
+
+if TYPE_CHECKING:
+    import socket
+
+    import uvicorn
+
+    from .desk import Desk
+    from .incoming import Receive, Scope, Send
+
+_STARTING_S = 30.0
+_ENDING_S = 15.0
+#: Longer than programs keep a connection that is not used, so that they are the ones to close.
+_KEEP_ALIVE_S = 600
+#: Of connections to the provider that are not used.
+_IDLE_S = 30.0
+
+
+class ServerThread:
+    """Serves until it is closed."""
+
+    def __init__(self, desk: Desk, sockets: list[socket.socket]) -> None:
+        """Begin; returns when requests are taken.
+
+        Raises:
+            HostError: a package is missing, or the server cannot start.
+        """
+        try:
+            import httpx  # noqa: F401
+            import uvicorn
+        except ImportError as error:
+            raise HostError(
+                f"the relay to models needs the package {error.name}, which is not installed",
+                advice="pip install 'researchenvbench[agents]'",
+            ) from error
+        self._desk = desk
+        self._sockets = sockets
+        self._ready = threading.Event()
+        self._trouble: BaseException | None = None
+        config = uvicorn.Config(
+            self._application,
+            # One of each on every host, whatever is installed beside.
+            interface="asgi3",
+            http="h11",
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            # It says what an agent's program did; that is in the record.
+            log_config=None,
+            log_level=100,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=0,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(_STARTING_S) or self._trouble is not None:
+            raise HostError(
+                f"the relay to the model does not start: {self._trouble or 'no answer'}"
+            ) from self._trouble
+
+    def close(self) -> None:
+        """Take no more requests, break those off that are under way, and end."""
+        self._server.should_exit = True
+        self._thread.join(_ENDING_S)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001  # told by who waits for the start
+            self._trouble = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        import httpx
+
+        patience = self._desk.patience
+        timeout = httpx.Timeout(
+            patience.silent_s, connect=patience.connect_s, pool=None, write=patience.silent_s
+        )
+        limits = httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_S)
+        # The host's proxies and certificates hold for it, as for all that asks the net here.
+        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=True) as client:
+            client.headers.clear()
+            self._desk.client = client
+            ready = asyncio.create_task(self._tell_ready(self._server))
+            await self._server.serve(sockets=self._sockets)
+            ready.cancel()
+
+    async def _tell_ready(self, server: uvicorn.Server) -> None:
+        while not server.started:
+            await asyncio.sleep(0.002)
+        self._ready.set()
+
+    async def _application(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/" and scope["method"] in ("GET", "HEAD"):
+            # Programs look whether somebody is there; nothing is passed on.
+            headers = [(b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        await Exchange(self._desk, scope, receive, send).run()

@@ -158,6 +158,11 @@ def check_agent(name: str, options: Mapping[str, str]) -> None:
         RebError: there is none of that name, or it does not take one of them.
     """
     names = agent_names()
+    if name == "episode":
+        raise RebError(
+            "an episode is built by the program that drove it, and no run can have it as an agent",
+            advice="drive one yourself (docs/episodes.md), or do its steps again: --agent replay",
+        )
     if name not in names:
         raise RebError(
             f"there is no agent {name!r}{suggest(name, names)}",

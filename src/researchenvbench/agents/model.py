@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
+import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +94,8 @@ class ModelChoice(Stored):
             RebError: an address that is none, a key that is not there, a budget in money for a
                 model without a price, or a library that is absent.
         """
-        self.relay(Path(os.devnull))
+        with tempfile.TemporaryDirectory() as folder:
+            self.relay(Path(folder)).close()
 
     def relay(self, folder: Path) -> Relay:
         """The relay to this model, which keeps what passes in `folder`.

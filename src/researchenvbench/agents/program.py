@@ -180,16 +180,25 @@ class ProgramAgent:
         self, finished: Finished, watch: _Watch, access: ModelAccess | None, report: bool
     ) -> AgentOutcome:
         calls = access.relay.calls if access else ()
+        well = (
+            not finished.stopped
+            and not finished.timed_out
+            and finished.exit_code in self.definition.run.success
+        )
+        stopped_for = "time_limit" if finished.timed_out else watch.why
+        if access and not stopped_for and not (well and calls and calls[-1].end == "complete"):
+            # It has ended by itself since the relay answers no more.
+            stopped_for = (
+                "uncounted" if access.relay.problem else "budget" if access.relay.exhausted else ""
+            )
         ended = Ended(
             exit_code=finished.exit_code,
             signal=finished.signal,
-            well=not finished.stopped
-            and not finished.timed_out
-            and finished.exit_code in self.definition.run.success,
+            well=well,
             start_error=self._start_error(finished, bool(calls)),
             out_of_memory=finished.out_of_memory,
             report=report,
-            stopped_for="time_limit" if finished.timed_out else watch.why,
+            stopped_for=stopped_for,
         )
         fault, why = fault_of(ended, calls, needs_model=self.definition.wire is not None)
         if fault == "budget" and access:

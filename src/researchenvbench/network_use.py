@@ -22,6 +22,9 @@ class Reach(Stored):
     )
 
 
+FULL = Reach()
+
+
 class NetworkUse(Reach):
     """What a build could reach, and with `registries` what came of it."""
 
@@ -31,6 +34,11 @@ class NetworkUse(Reach):
     refused_hosts: tuple[str, ...] = Field((), description="The first of them, with their ports.")
     bytes_in: int = Field(0, description="Received from hosts.")
     bytes_out: int = Field(0, description="Sent to hosts.")
+
+    @property
+    def reach(self) -> Reach:
+        """What the build could reach, whatever came of it."""
+        return Reach(policy=self.policy, allow_hosts=self.allow_hosts)
 
 
 class Fetch(Stored):

@@ -16,8 +16,6 @@ from ...errors import HostError, RefusedError
 from ...network_use import NetworkUse
 from .hosts import PROXIES, WITHOUT_PROXY, hosts_of, loopback_ports
 from .log import FILE_NAME, FetchLog
-from .proxy import Proxy
-from .upstream import Upstream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,6 +69,10 @@ def build_network(
         given = replace(host, installs={**_OFFLINE, **installs})
         yield BuildNetwork(given, NetworkUse(**dict(reach)))
         return
+    # Only here, since asyncio would cost every other build a tenth of a second.
+    from .proxy import Proxy
+    from .upstream import Upstream
+
     with ExitStack() as stack:
         hosts = hosts_of(host.installs, _sources(box), reach.allow_hosts)
         upstream = Upstream(host.installs)

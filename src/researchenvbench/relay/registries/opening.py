@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import HostError, RefusedError
+from ...errors import HostError, SandboxError
 from ...network_use import NetworkUse
 from .hosts import PROXIES, WITHOUT_PROXY, hosts_of, loopback_ports
 from .log import FILE_NAME, FetchLog
@@ -110,5 +110,5 @@ def _sources(box: BuildBox) -> Iterator[str]:
     for place in _SOURCES:
         try:
             yield box.read(Path(place), _SOURCES_BYTES).decode(errors="replace")
-        except RefusedError:
-            continue  # the image has it not, or elsewhere
+        except SandboxError:
+            continue  # the image has none there; a box that has ended is found to be so next

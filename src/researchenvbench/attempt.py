@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, field_validator
 
 from .gpu_use import Canary, GpuUse  # noqa: TC001  # its models are checked by it
 from .model_use import ModelUse  # noqa: TC001  # likewise
+from .network_use import NetworkUse
 from .stored import Stored
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ class BuildResult(Stored):
         (), description="Name and architecture of each GPU that the build was shown."
     )
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
+    network: NetworkUse = Field(NetworkUse(), description="What the build reached.")
     host: HostFacts
     agent_version: str | None = Field(None, description="Of the agent's own program.")
     task_text: int | None = Field(None, description="Version of the text that a model was given.")

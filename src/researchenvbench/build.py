@@ -35,7 +35,9 @@ from .errors import (
     RefusedError,
 )
 from .gpu.inventory import gpu_words, inventory
+from .network_use import NetworkUse
 from .process import seconds_in_programs
+from .relay.registries.opening import build_network
 from .sandbox.host_environment import redacted_variables
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from .agents import Agent
     from .agents.model import ModelAccess
     from .gpu.inventory import Gpu
+    from .relay.registries.opening import BuildNetwork
     from .sandbox import Box, BuildBox, HostEnvironment, Sandbox, StageBox
     from .source import Snapshot
     from .task import Task
@@ -126,6 +129,7 @@ class Building:
         self._started, self._clock = now(), time.monotonic()
         self._in_programs = seconds_in_programs()
         self._open = ExitStack()
+        self._network: BuildNetwork | None = None
         self.access: ModelAccess | None = None  #: of an agent that works with a model
 
     def __enter__(self) -> Assignment:
@@ -156,9 +160,12 @@ class Building:
             # Time that an earlier life of the harness spent on this build counts too.
             self._clock -= box.spent_s
             keep_layout(self._attempt, box.layout)
+            self._network = self._open.enter_context(
+                build_network(self._sandbox.reach, box, self._attempt, self._host)
+            )
             given = assignment(
                 box,
-                self._host,
+                self._network.host,
                 gpus=self._shown,
                 log=self.log,
                 say=self.note,
@@ -261,6 +268,7 @@ class Building:
             environment=frozen,
             build_gpus=self._build_gpus,
             shown_gpus=tuple(gpu_words(gpu) for gpu in self._shown),
+            network=self._network.use if self._network else NetworkUse(),
             host=host_facts(self._host),
         )
         return self._with_use(done)

@@ -105,6 +105,7 @@ def test_what_is_said_of_podman_is_what_is_used(podman):
     for flag in flags.split():
         assert any(flag in line for line in gets), flag
     assert "podman limits" in found
+    assert ("can be entered" in found["podman networks"]) == (not used.why_outside)
     assert "podman base image" in found
     assert "shared memory" in found
 

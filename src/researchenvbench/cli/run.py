@@ -13,6 +13,7 @@ from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
 from .model_options import chosen_model, chosen_preset, model_options
+from .network_options import chosen_reach, network_options
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..agents.model import ModelChoice
     from ..assets import Choice
     from ..attempt import Record
+    from ..network_use import Network
     from ..run.plan import PlannedAttempt
     from ..run.store import RunFolder
     from ..task import Suite, Task
@@ -68,6 +70,7 @@ DEFAULT_MIN_FREE = "10g"
     metavar="KEY=VALUE",
     help="Of containers: image, memory, cpus, pids, disk, shm, network.",
 )
+@network_options
 @click.option(
     "--keep",
     type=click.Choice(["all", "failed", "none"]),
@@ -133,6 +136,8 @@ def command(
     jobs: int,
     sandbox: str,
     sandbox_options: tuple[str, ...],
+    network: Network,
+    allow_hosts: tuple[str, ...],
     keep: str,
     min_free: str,
     build_minutes: float | None,
@@ -153,6 +158,7 @@ def command(
       reb run starter
       reb run starter --only NAME --jobs 2
       reb run starter --sandbox podman --sandbox-option memory=16g
+      reb run starter --sandbox podman --network registries
       reb run starter --agent claude_code --model claude-sonnet-4-5 --sandbox podman
       reb run paper44 --preset paper/codex --sandbox podman
 
@@ -193,7 +199,8 @@ def command(
         sandbox, why = choose_sandbox()
         click.echo(f"sandbox: {sandbox}{f' ({why})' if why else ''}", err=True)
     given = _options(sandbox_options, "--sandbox-option")
-    make_sandbox(sandbox, given).check()
+    reach = chosen_reach(network, allow_hosts)
+    make_sandbox(sandbox, given, reach).check()
     if not make_agent(agent, options, chosen).built_in and sandbox == "local" and not trusted:
         raise click.UsageError(
             f"the local sandbox isolates nothing: {agent} would run with your rights on this "
@@ -206,6 +213,7 @@ def command(
         model=chosen,
         sandbox=sandbox,
         sandbox_options=given,
+        network=reach,
         keep=keep,
         build_time_limit_s=(build_minutes or (preset.build_minutes if preset else 60.0)) * 60,
         build_gpus=_build_gpus(build_gpus, tasks),

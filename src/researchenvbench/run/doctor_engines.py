@@ -87,6 +87,7 @@ def _engine(engine: Engine) -> Iterator[Line]:
     if not flags:
         yield Line(f"{name} gets", f"no flags for this host; runtime {facts.runtime or 'its own'}")
     yield _limits(engine, facts.cgroups)
+    yield _reaching(engine)
     yield _base_image(engine)
 
 
@@ -99,6 +100,19 @@ def _limits(engine: Engine, cgroups: str) -> Line:
         next((note for note in engine.notes if note.startswith("no limits")), "none"),
         "note",
         "a build can take all of this host; cgroups v2 with delegation would allow limits",
+    )
+
+
+def _reaching(engine: Engine) -> Line:
+    what = f"{engine.name} networks"
+    if not engine.why_outside:
+        return Line(what, "can be entered: builds reach the harness without a network")
+    return Line(
+        what,
+        f"cannot be entered ({engine.why_outside}): builds with a network reach the harness at "
+        "its gateway, those without one not at all",
+        "note",
+        "for --network registries run reb as root, or use podman",
     )
 
 

@@ -40,6 +40,7 @@ from ..errors import (
     SourceError,
     SourceNotAvailableError,
 )
+from ..network_use import NetworkUse
 from ..sandbox import NO_ASSETS, make_sandbox
 from ..sandbox.host_environment import host_environment
 from ..source import fetch_source
@@ -81,7 +82,9 @@ class AttemptRun:
         self.job = Job.load(self.folder.job_file)
         self.task: Task = load_task(Path(self.job.task_folder))
         self.host: HostEnvironment = host_environment()
-        self.sandbox: Sandbox = make_sandbox(self.job.sandbox, self.job.sandbox_options)
+        self.sandbox: Sandbox = make_sandbox(
+            self.job.sandbox, self.job.sandbox_options, self.job.network
+        )
         self.agent: Agent = make_agent(self.job.agent, self.job.agent_options, self.job.model)
         self.say: Callable[..., None] = EventLog(self.folder.events_file)
 
@@ -136,6 +139,7 @@ class AttemptRun:
                 agent=self.agent.name,
                 agent_digest=self.agent.digest(self.task),
                 build_gpus=self.job.build_gpus,
+                network=NetworkUse(**dict(self.job.network)),
                 host=host_facts(self.host),
             )
         return self.keep(result)

@@ -7,6 +7,7 @@
                         /box/             the environment; never moves once the build began
                         /results/C0.json  one level's result, written when it ends
                         /logs/            what every program printed
+                        /fetched.jsonl    what a build without another network fetched
                         /task.md, agent/  what an agent with a model was given, and its sessions
                         /model/           what passed between it and the model, counted
                         /transcript.jsonl what the agent did, step by step; layout.json: where
@@ -31,6 +32,7 @@ from ..agents.model import ModelChoice  # noqa: TC001  # pydantic needs it at ru
 from ..assets import Choice  # noqa: TC001  # likewise
 from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult
 from ..errors import RecordError
+from ..network_use import Reach
 from ..sandbox.removing import remove_tree
 from ..stored import Stored
 
@@ -44,6 +46,7 @@ class Setting(Stored):
     model: ModelChoice | None = Field(None, description="Of an agent that works with one.")
     sandbox: str = "local"
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
+    network: Reach = Field(Reach(), description="What builds reach.")
     keep: Literal["all", "failed", "none"] = "all"
     build_time_limit_s: float = 3600.0
     build_gpus: str = "none"
@@ -154,6 +157,7 @@ _OURS = (
     "build.json",
     "record.json",
     "events.jsonl",
+    "fetched.jsonl",
     "agent",
     *_TRANSCRIPTS,
 )

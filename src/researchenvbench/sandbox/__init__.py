@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import RebError, SandboxError
+from ..network_use import FULL
 from ..process import Command, Finished, Running
 from .assets import NO_ASSETS
 from .engines import ENGINES
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from ..attempt import Environment, Freshness
     from ..gpu.inventory import Gpu
+    from ..network_use import Reach
 
 __all__ = [
     "NO_ASSETS",
@@ -162,6 +164,7 @@ class Sandbox(Protocol):
     """One kind of place, and the life of an attempt's environment in it."""
 
     name: str
+    reach: Reach  #: what builds may reach; beyond the loopback its user has to serve it
 
     def check(self) -> None:
         """Look whether attempts can be made here at all.
@@ -365,11 +368,18 @@ def choose_sandbox() -> tuple[str, str]:
     return "local", "; ".join(reasons)
 
 
-def make_sandbox(name: str, options: Mapping[str, object] | None = None) -> Sandbox:
+def make_sandbox(
+    name: str, options: Mapping[str, object] | None = None, reach: Reach = FULL
+) -> Sandbox:
     """The sandbox of that name. A new kind is a module of this package, named here.
 
+    Args:
+        name: One of `SANDBOXES`.
+        options: Its own.
+        reach: What builds in it may reach.
+
     Raises:
-        SandboxError: there is none of that name.
+        SandboxError: there is none of that name, or it cannot keep builds from the network.
     """
     if name == "local":
         from .local.sandbox import LocalSandbox
@@ -380,11 +390,17 @@ def make_sandbox(name: str, options: Mapping[str, object] | None = None) -> Sand
                 f"the local sandbox has no option {unknown[0]!r}",
                 advice="options such as memory and image are of containers: --sandbox podman",
             )
+        if reach.policy != "full":
+            raise SandboxError(
+                f"--network {reach.policy} cannot be had in the local sandbox: its programs have "
+                "this host's network",
+                advice="add --sandbox podman, or leave --network out",
+            )
         return LocalSandbox(**dict(options or {}))  # type: ignore[arg-type]  # checked there
     if name in ENGINES:
         from .containers.sandbox import ContainerSandbox
 
-        return ContainerSandbox(name, options)
+        return ContainerSandbox(name, options, reach)
     raise SandboxError(
         f"there is no sandbox {name!r}", advice=f"sandboxes of this version: {', '.join(SANDBOXES)}"
     )

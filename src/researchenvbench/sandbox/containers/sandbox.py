@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 from ...attempt import Environment, Freshness
 from ...errors import EnvironmentUnusableError, HostError, SandboxError
 from ...gpu.inventory import gpu_words, inventory
+from ...network_use import FULL
 from ...places import default_cache
 from .. import NO_ASSETS, Layout
 from ..engines.bundle import bundle
@@ -55,7 +56,8 @@ from .stage import Start, image_gone, open_container
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .. import Program
+    from ...network_use import Reach
+    from .. import HostEnvironment, Program
     from .stage import ContainerStageBox
 
 _FROZEN, _JOURNAL = "frozen.json", "container.json"
@@ -79,9 +81,17 @@ _LAYOUT = Layout(
 class ContainerSandbox:
     """Attempts in containers of podman or docker."""
 
-    def __init__(self, name: str, options: Mapping[str, object] | None = None) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, options: Mapping[str, object] | None = None, reach: Reach = FULL
+    ) -> None:
+        self.name, self.reach = name, reach
         self._options = Options.of(options or {})
+        if reach.policy != "full" and self._options.network:
+            raise SandboxError(
+                f"--sandbox-option network={self._options.network} gives builds a network, and "
+                f"--network {reach.policy} takes it from them",
+                advice="leave one of them out",
+            )
 
     @functools.cached_property
     def engine(self) -> Engine:
@@ -96,6 +106,12 @@ class ContainerSandbox:
     def check(self) -> None:
         """Look whether the engine starts containers, and has what was chosen for them."""
         self._options.check(self.engine)
+        if self.reach.policy == "registries" and self.engine.why_outside:
+            raise HostError(
+                "--network registries cannot be had here, since builds without a network cannot "
+                f"reach the harness: {self.engine.why_outside}",
+                advice="run reb as root or use --sandbox podman; reb doctor says more",
+            )
         self.base_image()
 
     def layout(self, attempt: Path) -> Layout:  # noqa: ARG002 - the same for all
@@ -292,7 +308,7 @@ class ContainerSandbox:
         container = engine.ask(
             *("run", "--detach", "--interactive", "--pull", "never"),
             *("--stop-timeout", "0"),  # its first process heeds no other signal than KILL
-            *self._network(host_network=needs_host_network(host)),
+            *self._build_network(host),
             *engine.run_flags,
             *self._options.limits(engine),
             *labels("build", attempt),
@@ -312,6 +328,11 @@ class ContainerSandbox:
             raise
         return journal
 
+    def _build_network(self, host: HostEnvironment) -> list[str]:
+        if self.reach.policy != "full":
+            return ["--network", "none"]
+        return self._network(host_network=needs_host_network(host))
+
     def _network(self, *, host_network: bool) -> list[str]:
         """Flags of a container that has a network."""
         if self._options.network:
@@ -319,8 +340,8 @@ class ContainerSandbox:
         return ["--network", "host"] if host_network else []
 
     def _key(self, key: str) -> str:
-        """A digest of what a build is for, the options of its container among it."""
-        return _digest_of(f"{key} {self._options}")
+        """A digest of what a build is for, its container's options and network among it."""
+        return _digest_of(f"{key} {self._options} {self.reach!r}")
 
     def _resumable(self, attempt: Path, key: str) -> Journal | None:
         """The journal of a build of that key whose container is as it was left."""

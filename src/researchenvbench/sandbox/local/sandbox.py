@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ...attempt import Environment
 from ...errors import SandboxError
+from ...network_use import FULL
 from .. import NO_ASSETS, Layout
 from ..removing import remove_tree
 from .box import LocalBox, LocalStageBox
@@ -41,6 +42,7 @@ class LocalSandbox:
     """Attempts in folders of this host."""
 
     name = "local"
+    reach = FULL
 
     def __init__(self, fresh: Fresh = "auto") -> None:
         self._fresh = fresh

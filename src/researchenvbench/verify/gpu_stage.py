@@ -35,8 +35,17 @@ _CANARY_WAIT_S = 600.0
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT")
 
 
-def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) -> LevelResult:
+def run_gpu_stage(
+    subject: Subject, name: StageName, inventory: GpuInventory, *, canaries: bool = True
+) -> LevelResult:
     """Run a stage on GPUs that nobody else uses, and judge what it did there.
+
+    Args:
+        subject: What is judged.
+        name: Of the stage.
+        inventory: The GPUs that may be leased.
+        canaries: Whether a failure is followed by the framework alone on the same GPUs, which
+            takes about a minute and decides nothing.
 
     Raises:
         TaskError: the stage names something that is not there.
@@ -57,7 +66,7 @@ def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) ->
             whose=f"{task.name} {name} ({subject.folder})",
             say=subject.say,
         ) as gpus:
-            return _run_on(subject, name, gpus)
+            return _run_on(subject, name, gpus, canaries)
     except NoLeaseError as error:
         return _host(name, Want.GPU, str(error.args[0]), advice=error.advice)
 
@@ -86,7 +95,7 @@ def with_canary(subject: Subject, result: LevelResult, inventory: GpuInventory) 
         return result
 
 
-def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResult:
+def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu], canaries: bool) -> LevelResult:
     variables = subject.host.variables
     subject.say(f"{name}: whether this host's GPUs can compute")
     host = told(gpus, variables)
@@ -105,12 +114,11 @@ def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResu
     if result.verdict is not Verdict.FAILED or result.owner is not Owner.AGENT:
         return result
     result = _not_the_hosts(result, gpus, look(gpus, variables))
-    if result.verdict is not Verdict.FAILED:
+    if result.verdict is not Verdict.FAILED or not canaries:
         return result
-    canaries = run_canaries(subject, gpus)
-    words = canary_words(canaries)
-    advice = "; ".join(one for one in (result.advice, words) if one)
-    return result.model_copy(update={"canaries": canaries, "advice": advice})
+    found = run_canaries(subject, gpus)
+    advice = "; ".join(one for one in (result.advice, canary_words(found)) if one)
+    return result.model_copy(update={"canaries": found, "advice": advice})
 
 
 def _crashed(subject: Subject, result: LevelResult) -> bool:

@@ -84,16 +84,17 @@ class Exchange:
             await asyncio.wait({leaving, work}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             # Either the program is gone, or the relay ends: the provider need write no more.
-            leaving.cancel()
-            work.cancel()
-            await asyncio.gather(leaving, work, return_exceptions=True)
-            failure = None if work.cancelled() else work.exception()
+            # All is written down before anything is awaited, for who ends cancels twice.
+            failure = work.exception() if work.done() and not work.cancelled() else None
             if failure is not None:
                 self._desk.record.note(f"call {self._number}: the relay failed: {failure!r}")
                 self._conclude(path, "cut", why="the relay itself failed")
             # Many programs leave when they have read the last event, before the stream's end.
             self._conclude(path, self._end_or("left"), why="the agent's program went away")
             self._desk.leave(self, held)
+            leaving.cancel()
+            work.cancel()
+            await asyncio.gather(leaving, work, return_exceptions=True)
         if failure is not None:
             raise failure
 

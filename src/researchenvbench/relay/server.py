@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import socket
 import threading
 from typing import TYPE_CHECKING
 
@@ -10,8 +12,6 @@ from ..errors import HostError
 from .exchange import Exchange
 
 if TYPE_CHECKING:
-    import socket
-
     import uvicorn
 
     from .desk import Desk
@@ -43,7 +43,12 @@ class ServerThread:
                 advice="pip install 'researchenvbench[agents]'",
             ) from error
         self._desk = desk
-        self._sockets = sockets
+        # Made anew from their numbers, sockets know that they are of TCP. Of others asyncio does
+        # not turn off the waiting for more to send, and each answer takes 40 ms.
+        self._sockets = [socket.socket(fileno=given.detach()) for given in sockets]
+        # At their most talkative they write headers, and a provider may send anything back.
+        for name in ("httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)
         self._ready = threading.Event()
         self._trouble: BaseException | None = None
         config = uvicorn.Config(

@@ -113,6 +113,7 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "script": ("recipe",),
     "replay": ("attempt",),
     "command": ("file",),
+    "mini_swe": ("wire", "steps"),
 }
 
 
@@ -147,6 +148,10 @@ def agent_wire(name: str, options: Mapping[str, str]) -> Wire | None:
     Raises:
         RebError: as `make_agent`.
     """
+    if name == "mini_swe":
+        from .mini_swe import wire_of
+
+        return wire_of(options)
     definition = agent_definition(name, options)
     return definition.wire if definition else None
 
@@ -186,7 +191,7 @@ def make_agent(
     looked at and judged again.
     """
     options = dict(options or {})
-    if name == "episode" and not options:
+    if name == "episode" and not options and model is None:
         from .outside import OutsideAgent
 
         return OutsideAgent()
@@ -195,6 +200,10 @@ def make_agent(
         from .program import ProgramAgent
 
         return ProgramAgent(definition, model)
+    if name == "mini_swe":
+        from .mini_swe import MiniSweAgent
+
+        return MiniSweAgent(model, **options)
     if model is not None:
         raise RebError(
             f"the agent {name} works without a language model, and {model.name} was named",

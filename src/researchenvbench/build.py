@@ -36,6 +36,7 @@ from .errors import (
 )
 from .gpu.inventory import gpu_words, inventory
 from .network_use import NetworkUse
+from .owner import this_owner
 from .process import seconds_in_programs
 from .relay.registries.opening import build_network
 from .sandbox.host_environment import redacted_variables
@@ -314,6 +315,8 @@ def build_key(
         sandbox.name,
         time_limit_s,
         build_gpus,
+        # What runs beside the harness ends with it: no later one can go on with its build.
+        this_owner() if isinstance(agent, WorksWithModel) and agent.on_host else "",
     )
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 State = Literal["alive", "dead", "unknown"]
 #: What such a folder can be for: no other is removed by its name alone.
 Purpose = Literal[
+    "agent",
     "answer",
     "asset",
     "build",

@@ -211,7 +211,8 @@ def test_claude_codes_shell_stays_where_a_command_ends(tmp_path):
 
 
 def test_an_episode_is_replayed_with_its_report(tmp_path, monkeypatch):
-    from researchenvbench import Episode, read_run, reward
+    from researchenvbench import Episode, reward
+    from researchenvbench.attempt import BuildResult
     from researchenvbench.run.job import run_job
     from researchenvbench.run.store import Job
 
@@ -233,8 +234,9 @@ def test_an_episode_is_replayed_with_its_report(tmp_path, monkeypatch):
         agent_options={"attempt": str(kept)},
     ).save(place / "job.json")
     (tmp_path / "second" / "run.json").write_text(json.dumps({"agent": "replay"}))
-    run_job(place, "all")
-    [again] = read_run(tmp_path / "second")
-    assert again.build.reason == ""
-    assert again.python == first.python.replace("/first/", "/second/")
-    assert reward(again) == reward(first) == 1.0
+    run_job(place, "build")
+    again = BuildResult.load(place / "build.json")
+    assert (again.outcome, again.reason) == ("finished", "")
+    assert again.report.python_path == first.python.replace("/first/", "/second/")
+    assert Path(again.report.python_path).is_file()
+    assert reward(first) == 1.0

@@ -126,11 +126,14 @@ def test_steps_are_kept_as_they_are_done(assign, attempt):
     turns = Turns(assign(), keeps_cwd=True)
     turns.step("cd deep", said="I look \udc80 around")
     turns.step("echo \ud83d", time_limit_s=5)
+    turns.step(r"printf 'a\342\200\250b\302\205c\r\fd\n'")
     steps = read_steps(attempt / "transcript.jsonl")
     assert [(step.number, step.kind, step.exit_status) for step in steps] == [
         (1, "command", 0),
         (2, "command", 0),
+        (3, "command", 0),
     ]
+    assert steps[2].output == "a\u2028b\x85c\r\fd\n", "none of these ends a line here"
     assert steps[0].said == "I look ? around"
     assert steps[1].cwd.endswith("/repo/deep")
     assert steps[1].output == "?\n"

@@ -114,6 +114,7 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "script": ("recipe",),
     "replay": ("attempt",),
     "command": ("file",),
+    "mini_swe": ("wire", "steps"),
 }
 
 
@@ -148,6 +149,10 @@ def agent_wire(name: str, options: Mapping[str, str]) -> Wire | None:
     Raises:
         RebError: as `make_agent`.
     """
+    if name == "mini_swe":
+        from .mini_swe import wire_of
+
+        return wire_of(options)
     definition = agent_definition(name, options)
     return definition.wire if definition else None
 
@@ -187,7 +192,7 @@ def make_agent(
     looked at and judged again.
     """
     options = dict(options or {})
-    if name == "episode" and not options:
+    if name == "episode" and not options and model is None:
         from .outside import OutsideAgent
 
         return OutsideAgent()
@@ -196,6 +201,10 @@ def make_agent(
         from .program import ProgramAgent
 
         return ProgramAgent(definition, model)
+    if name == "mini_swe":
+        from .mini_swe import MiniSweAgent
+
+        return MiniSweAgent(model, **options)
     if model is not None:
         raise RebError(
             f"the agent {name} works without a language model, and {model.name} was named",

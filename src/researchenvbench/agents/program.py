@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 OUTPUT_LOG, TASK_TEXT = "agent.log", "task.md"
 VERSION_LOG = "agent-version.log"
 #: What a call that fails and is tried again may add to the time limit of a build, in s. The
-#: relay gives back what it waits; the limit itself is kept by `_Watch`.
+#: relay gives back what it waits; the limit itself is kept by `Watch`.
 _WAIT_S = 3600.0
 _VERSION_S = 60.0
 _NOT_THERE, _NOT_RUN = 127, 126
@@ -132,7 +132,7 @@ class ProgramAgent:
         shown = [argument if argument != text else "TASK" for argument in argv]
         assignment.say(f"{self.definition.title}: {shlex.join(shown)[:300]}")
         log = assignment.log.parent / OUTPUT_LOG
-        watch = _Watch(assignment, access, log, run.quiet_minutes * 60)
+        watch = Watch(assignment, access, log, run.quiet_minutes * 60)
         finished = assignment.box.run(
             Command(
                 argv=argv,
@@ -149,7 +149,7 @@ class ProgramAgent:
             append=False,
             stop=watch.stop,
         )
-        return self._outcome(finished, watch, access, _has_report(assignment))
+        return self._outcome(finished, watch, access, has_report(assignment))
 
     def _asked_version(
         self, assignment: Assignment, environment: dict[str, str], values: dict[str, str]
@@ -177,7 +177,7 @@ class ProgramAgent:
         return text
 
     def _outcome(
-        self, finished: Finished, watch: _Watch, access: ModelAccess | None, report: bool
+        self, finished: Finished, watch: Watch, access: ModelAccess | None, report: bool
     ) -> AgentOutcome:
         calls = access.relay.calls if access else ()
         well = (
@@ -254,14 +254,15 @@ def outcome(fault: Fault | None, why: str, exit_code: int | None) -> AgentOutcom
     return AgentOutcome("finished", exit_code if exit_code else 1, why, fault)
 
 
-def _has_report(assignment: Assignment) -> bool:
+def has_report(assignment: Assignment) -> bool:
+    """Whether something lies where the report is to be."""
     try:
         return bool(assignment.box.read(assignment.box.layout.report, _REPORT_BYTES))
     except (RefusedError, SandboxError):
         return False
 
 
-class _Watch:
+class Watch:
     """Says when a program is to be ended, and why."""
 
     def __init__(
@@ -271,6 +272,10 @@ class _Watch:
         self._deadline, self._access, self._log = assignment.deadline, access, log
         self._quiet_s = quiet_s
         self._size, self._moved = -1, time.monotonic()
+
+    def moved(self) -> None:
+        """Note that something has happened just now."""
+        self._moved = time.monotonic()
 
     def stop(self) -> bool:
         """Whether a limit is reached; asked about once a second."""

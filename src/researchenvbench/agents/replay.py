@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from . import Assignment
 
 #: A step that was ended at a limit then would not end now either.
-_LEAST_LIMIT_S = 5.0
+_LEAST_LIMIT_S = 1.0
 _LONGEST_FILE_BYTES = 16 * 1024 * 1024
 #: Of a step, what is done again.
 _DOES = {"kind", "command", "cwd", "exit_status", "path", "content", "replaced", "everywhere"}

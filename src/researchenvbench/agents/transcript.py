@@ -111,11 +111,12 @@ def read_steps(path: Path) -> list[Step]:
         RecordError: it cannot be read, or is none; the line is named.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not by every sign that ends a line somewhere: those stand in texts as they are.
+        lines = path.read_bytes().decode().removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     steps = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines if lines != [""] else (), start=1):
         try:
             steps.append(Step.model_validate_json(line))
         except ValidationError as error:

@@ -24,6 +24,7 @@ from .transcript import TRANSCRIPT, Step, shortened, write_steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..model_use import Tokens
     from . import Assignment
 
 #: Of what a command printed, in characters, that are handed back: enough for a compiler's
@@ -121,6 +122,8 @@ class Turns:
         time_limit_s: float | None = None,
         cwd: Path | None = None,
         said: str = "",
+        turn: str = "",
+        tokens: Tokens | None = None,
     ) -> Turn:
         """Run a command in a shell, to its end or its limit.
 
@@ -129,6 +132,8 @@ class Turns:
             time_limit_s: When it is ended; default: with the time for building.
             cwd: Where it starts; default: see `keeps_cwd`.
             said: What whoever asks for it said before, for the transcript.
+            turn: The id of the model's answer that asks for it, likewise.
+            tokens: What that answer used, likewise.
 
         Raises:
             OutOfTimeError: there is no time left to run it in.
@@ -142,22 +147,24 @@ class Turns:
             )
         began, where = now(), str(cwd or self._cwd)
         self._assignment.say(f"step {len(self.steps) + 1}: {_first_line(command)}")
-        turn = self._run(command, min(left_s, time_limit_s or left_s), cwd)
+        done = self._run(command, min(left_s, time_limit_s or left_s), cwd)
         self.keep(
             Step(
                 number=len(self.steps) + 1,
                 kind="command",
                 began=began,
-                seconds=round(turn.seconds, 3),
+                seconds=round(done.seconds, 3),
                 command=command,
                 cwd=_clean(where),
-                exit_status=turn.exit_status,
-                failed=turn.exit_status != 0,
-                output=shortened(turn.output),
+                exit_status=done.exit_status,
+                failed=done.exit_status != 0,
+                output=shortened(done.output),
                 said=shortened(_clean(said)),
+                turn=_clean(turn),
+                tokens=tokens,
             )
         )
-        return turn
+        return done
 
     def write(self, path: Path, content: str) -> Turn:
         """Write a file in the box, with the folders that it needs; one that is there stays its own.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..agents import agent_definition, check_agent
+from ..agents import agent_definition, agent_wire, check_agent
 from ..agents.packages import download_of, from_registry, installed
 from ..errors import RebError
 from .doctor_line import Line
@@ -25,16 +25,19 @@ def examine_agent(
         RebError: there is no such agent.
     """
     check_agent(name, options)
-    definition = agent_definition(name, options)
-    if definition is None:
+    definition, wire = agent_definition(name, options), agent_wire(name, options)
+    if definition is not None:
+        yield Line(definition.title, definition.version or "whatever version the box has")
+        yield _program(definition, environ)
+    elif wire is None:
         yield Line(name, "comes with reb; works in every sandbox")
         return
-    yield Line(definition.title, definition.version or "whatever version the box has")
-    yield _program(definition, environ)
-    if definition.wire is None:
+    else:
+        yield _mini_swe()
+    if wire is None:
         yield Line("model", "none: it works without one")
         return
-    yield Line("protocol", definition.wire)
+    yield Line("protocol", wire)
     if model is None:
         yield Line("model", "none named", "note", "name one: --model NAME or --preset NAME")
         return
@@ -70,6 +73,15 @@ def _program(definition: AgentDefinition, environ: Mapping[str, str]) -> Line:
         f"will be fetched by the first run: {size} from {from_registry(download.url, environ)}",
         "note",
     )
+
+
+def _mini_swe() -> Line:
+    from ..agents.mini_swe import installing
+
+    title, place = f"mini-swe-agent {installing.version()}", installing.environment()
+    if installing.is_installed(place):
+        return Line("program", f"{title}, beside the harness: {place}")
+    return Line("program", f"{title} will be installed by the first run, some 400 MB", "note")
 
 
 def _price(model: ModelChoice) -> Line:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..agents import AgentOutcome
+from ..agents.task_text import task_text
 from ..agents.turns import Turns
 from ..attempt import Report
 from ..errors import LimitReachedError, RebError
+from ..network_use import Reach
 from ..owner import own_folder
 from ..sandbox.removing import remove_tree
 from ..taskfile import find_task
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from ..assets import Choice
     from ..attempt import Record
     from ..build import Building
+    from ..network_use import Network
     from ..task import Task
 
 #: Where an episode stands.
@@ -76,6 +79,7 @@ class Episode:
         step_limit_s: float | None = None,
         keeps_cwd: bool = True,
         build_gpus: str = "none",
+        network: Network = "full",
         assets: Choice = "auto",
     ) -> None:
         """Prepare; nothing is made before `reset`.
@@ -90,6 +94,8 @@ class Episode:
             step_limit_s: When a single command is ended; by default with the time to build.
             keeps_cwd: Whether a command starts in the folder in which the last one ended.
             build_gpus: How many GPUs the build is shown: `all`, a number, or `none`.
+            network: What commands reach: `full`, `registries` or `none`, the latter two in
+                containers only.
             assets: Whether stages read originals, stand-ins, or what is at hand.
 
         Raises:
@@ -102,6 +108,7 @@ class Episode:
             sandbox_options=dict(sandbox_options or {}),
             build_time_limit_s=time_limit_s,
             build_gpus=build_gpus,
+            network=Reach(policy=network),
             assets=assets,
         )
         self._keep_in = None if folder is None else RunFolder(Path(folder).absolute())
@@ -158,7 +165,7 @@ class Episode:
         self._stage, self.record, self._limit = "open", None, None
         layout = given.box.layout
         return Observation(
-            text=task_words(given),
+            text=task_text(given, network=given.network),
             repo=str(layout.repo),
             report=str(layout.report),
             left_s=self._turns.left_s,
@@ -280,21 +287,3 @@ class Episode:
         }[self._stage]
         advice = "make a new Episode" if self._stage == "closed" else "call reset() first"
         raise RebError(f"{what}: {why}", advice=advice)
-
-
-def task_words(given: Assignment) -> str:
-    """What whoever builds is told."""
-    layout, task = given.box.layout, given.task
-    python = f" The repository asks for Python {given.python}." if given.python else ""
-    gpus = ", ".join(given.gpus) or "none"
-    return (
-        f"Build an environment in which the repository in {layout.repo} really runs"
-        f"{f' ({task.title})' if task else ''}.{python}\n"
-        f"GPUs that this host shows: {gpus}.\n"
-        "Change no file that the repository tracks. An environment is best put into "
-        f"{layout.env}.\n"
-        f"At the end write a report to {layout.report}: a JSON object with python_path, "
-        "python_version, torch_version, cuda_available, gpu_count, ddp_expected_ok, env_tool, "
-        "env_name and notes; null where you have not verified it. What is reported is compared "
-        "with what is found.\n"
-    )

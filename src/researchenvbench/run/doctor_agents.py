@@ -84,13 +84,6 @@ def _mini_swe() -> Line:
     return Line("program", f"{title} will be installed by the first run, some 400 MB", "note")
 
 
-def _beside_the_harness() -> Line:
-    place = installing.environment()
-    if installing.is_installed(place):
-        return Line("program", f"{place}")
-    return Line("program", "will be installed by the first run, some 250 MB", "note")
-
-
 def _price(model: ModelChoice) -> Line:
     from pathlib import Path
 

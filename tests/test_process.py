@@ -344,6 +344,33 @@ class TestOutput:
         assert finished.log_bytes == 1_000_000
 
 
+class TestStop:
+    """A program that somebody else wants ended."""
+
+    def test_whoever_wants_it_ended_is_asked(self, python, tmp_path):
+        wanted = tmp_path / "wanted"
+        finished = python(
+            "import time, pathlib\n"
+            f"pathlib.Path({str(wanted)!r}).touch()\n"
+            "print('works', flush=True)\n"
+            "time.sleep(60)\n",
+            time_limit_s=50,
+            stop=wanted.exists,
+        )
+        assert finished.stopped
+        assert not finished.timed_out
+        assert finished.signal == "SIGINT" or finished.exit_code == 1
+        assert finished.seconds < 20
+        assert b"works" in finished.log.read_bytes()
+
+    def test_it_is_asked_again_and_again_and_its_no_is_heard(self, python):
+        asked = []
+        finished = python("import time; time.sleep(2.5)", stop=lambda: asked.append(1) is not None)
+        assert finished.ok
+        assert not finished.stopped
+        assert 2 <= len(asked) <= 6
+
+
 class TestStart:
     def start(self, tmp_path, *argv, **options):
         return process.start(

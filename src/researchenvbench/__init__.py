@@ -3,6 +3,8 @@
 The public interface, each name loaded when it is first used:
 
 - `verify(path, python=…)` judges an environment and returns its `Record`;
+- `Episode(task, sandbox)` lets a program build one, command by command, and judges it;
+- `reward(record)` makes one number of a record;
 - `load_suite(name)` loads the tasks of a suite;
 - `read_run(path)` reads the records of a run.
 """
@@ -14,18 +16,30 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Record", "__version__", "load_suite", "read_run", "verify"]
+__all__ = [
+    "Episode",
+    "Record",
+    "__version__",
+    "load_suite",
+    "read_run",
+    "reward",
+    "verify",
+]
 
 if TYPE_CHECKING:
     from .attempt import Record
+    from .results.reward import reward
+    from .run.episode import Episode
     from .run.store import read_run
     from .run.verification import verify
     from .taskfile import load_suite
 
 _HOMES = {
+    "Episode": "run.episode",
     "Record": "attempt",
     "load_suite": "taskfile",
     "read_run": "run.store",
+    "reward": "results.reward",
     "verify": "run.verification",
 }
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ConfigDict, Field, field_validator
 
 from .gpu_use import Canary, GpuUse  # noqa: TC001  # its models are checked by it
+from .model_use import ModelUse  # noqa: TC001  # likewise
+from .network_use import NetworkUse
 from .stored import Stored
 
 if TYPE_CHECKING:
@@ -131,6 +133,28 @@ class Report(Stored):
     claims: tuple[Claim, ...] = ()
 
 
+#: How a build by a model ended otherwise than by itself and well; `agents.faults` has the list.
+Fault = Literal[
+    "overloaded",
+    "provider_error",
+    "unreachable",
+    "stream_cut",
+    "wrong_key",
+    "no_credit",
+    "unknown_model",
+    "rejected",
+    "uncounted",
+    "no_calls",
+    "not_started",
+    "refused",
+    "context_exhausted",
+    "crashed",
+    "hung",
+    "time_limit",
+    "budget",
+]
+
+
 # --- what the build left ---------------------------------------------------------------
 
 
@@ -229,8 +253,9 @@ class BuildResult(Stored):
 
     schema_version: int = Field(RECORD_SCHEMA, alias="schema")
     reb_version: str
-    outcome: Literal["finished", "time_limit", "void"]
+    outcome: Literal["finished", "time_limit", "budget", "void"]
     owner: Owner | None = None
+    fault: Fault | None = Field(None, description="How a build by a model ended badly.")
     reason: str = ""
     started: str
     seconds: float
@@ -249,9 +274,12 @@ class BuildResult(Stored):
         (), description="Name and architecture of each GPU that the build was shown."
     )
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
+    network: NetworkUse = Field(NetworkUse(), description="What the build reached.")
     host: HostFacts
-    tokens: dict[str, int] | None = None
-    cost_usd: float | None = None
+    agent_version: str | None = Field(None, description="Of the agent's own program.")
+    task_text: int | None = Field(None, description="Version of the text that a model was given.")
+    model: ModelUse | None = Field(None, description="What was used of a model.")
+    steps: int | None = Field(None, description="Of the agent's transcript.")
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 

@@ -57,6 +57,9 @@ class GpuUse(Stored):
     processes: tuple[GpuProcess, ...] = ()
     elsewhere: tuple[GpuProcess, ...] = Field((), description="On GPUs that it was not shown.")
     neighbours: tuple[GpuProcess, ...] = Field((), description="Not the stage's, on its GPUs.")
+    unidentified: tuple[GpuProcess, ...] = Field(
+        (), description="On its GPUs; whose they are could not be told from outside."
+    )
     carried: tuple[Carried, ...] = ()
     sees_processes: bool = Field(
         False, description="Whether a process that is known to compute was seen beforehand."

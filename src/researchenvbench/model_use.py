@@ -65,6 +65,7 @@ class Call(Stored):
     end: CallEnd
     why: str = Field("", description="What was wrong, in the provider's words or ours.")
     error_type: str = Field("", description="The provider's word for an error, such as its code.")
+    answer: str = Field("", description="The provider's id of the answer.")
     stop_reason: str = Field("", description="Why the model stopped, in the provider's word.")
     tokens: Tokens | None = Field(None, description="Null where the provider told none.")
     cost_usd: float | None = Field(None, description="Null for a model without a price.")

@@ -22,7 +22,19 @@ if TYPE_CHECKING:
 
 State = Literal["alive", "dead", "unknown"]
 #: What such a folder can be for: no other is removed by its name alone.
-Purpose = Literal["answer", "asset", "build", "bundle", "image", "look", "moving", "probe", "stage"]
+Purpose = Literal[
+    "agent",
+    "answer",
+    "asset",
+    "build",
+    "bundle",
+    "episode",
+    "image",
+    "look",
+    "moving",
+    "probe",
+    "stage",
+]
 _FOLDER = re.compile(
     rf"reb-(?P<purpose>{'|'.join(get_args(Purpose))})"
     r"-(?P<owner>[0-9a-f]+\.\d+\.\d+\.\d+)-\w+"

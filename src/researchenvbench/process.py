@@ -36,6 +36,8 @@ _READ_BYTES = 1 << 20
 #: it starts later than we count, and on a busy host everything takes its time.
 MARGIN_S = 60.0
 _LOOK_S = 5.0
+#: How often whoever may want a program ended is asked.
+_ASK_S = 1.0
 #: A module that stands alone needs nothing of the environment, and must not be changed by it.
 STAND_ALONE_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
@@ -119,6 +121,7 @@ def run(
     namespaces_of: int | None = None,
     via: Sequence[str] = (),
     ladder: Sequence[tuple[str, float]] = LADDER,
+    stop: Callable[[], bool] | None = None,
 ) -> Finished:
     """Run a program to its end, its output streamed to `log`.
 
@@ -135,6 +138,7 @@ def run(
         via: What starts the supervisor somewhere else, such as in a container; it takes the
             order by standard input and reports on standard error.
         ladder: Signals and graces by which the tree is ended.
+        stop: Asked about once a second; where it says yes, the tree is ended.
 
     Raises:
         SandboxError: the log cannot be written, or no supervisor can be started.
@@ -143,7 +147,7 @@ def run(
     command = Command(argv, cwd, env, time_limit_s)
     program = _Program(command, log, log_limit_bytes, on_line, append, namespaces_of, via, ladder)
     try:
-        program.attend()
+        program.attend(stop)
     except BaseException:
         program.order_stop()
         program.attend()
@@ -306,8 +310,11 @@ class _Program:
         with suppress(BrokenPipeError):  # it has died already; its report will be missing
             _write_all(self._control, order)
 
-    def attend(self) -> None:
-        """Stream the output and wait for the report. May be called again after an interrupt."""
+    def attend(self, stop: Callable[[], bool] | None = None) -> None:
+        """Stream the output and wait for the report. May be called again after an interrupt.
+
+        `stop` is asked now and then whether the program is to be ended.
+        """
         assert self._supervisor.stdout is not None  # noqa: S101 - by the arguments of Popen
         output = self._supervisor.stdout.fileno()
         os.set_blocking(output, False)
@@ -315,11 +322,17 @@ class _Program:
             selector.register(output, selectors.EVENT_READ)
             selector.register(self._status, selectors.EVENT_READ)
             reported = False
+            look_s, ask_at = _ASK_S if stop else _LOOK_S, 0.0
             while not reported and not self._overdue:
                 left_s = self._deadline - time.monotonic()
                 if left_s <= 0:
                     self._give_up()
-                for key, _ in selector.select(max(0.0, min(left_s, _LOOK_S))):
+                if stop and time.monotonic() >= ask_at:
+                    ask_at = time.monotonic() + look_s
+                    if stop():
+                        stop, look_s = None, _LOOK_S
+                        self.order_stop()
+                for key, _ in selector.select(max(0.0, min(left_s, look_s))):
                     if key.fd == output:
                         if not self._take(output):
                             selector.unregister(output)

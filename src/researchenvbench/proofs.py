@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ConfigDict, Field
 
 from .attempt import RECORD_SCHEMA, AssetUse, Verdict, Want
+from .gpu_use import GpuUse  # noqa: TC001  # its model is checked by it
 from .stored import Stored
 from .task import StageName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from .task import Breakage, Task
 
 Standing = Literal["proven", "unproven", "not_solvable", "not_distributed"]
+
+_LEVELS = {StageName.CPU: "C1", StageName.SINGLE_GPU: "C3", StageName.MULTI_GPU: "C4"}
 
 
 class BreakageProof(Stored):
@@ -81,11 +85,52 @@ class TaskProof(Stored):
         """Whether this proof makes the stage proven, for what it was made with."""
         if self.problem:
             return "unproven"
-        level = {StageName.CPU: "C1", StageName.SINGLE_GPU: "C3", StageName.MULTI_GPU: "C4"}[stage]
+        level = _LEVELS[stage]
         passed = any(s.stage is stage and s.verdict is Verdict.PASSED for s in self.stages)
         mine = [proof for proof in self.breakages if proof.level == level]
         failing = any(proof.expected == "failed" and proof.as_expected for proof in mine)
         all_right = all(proof.as_expected for proof in mine)
+        return "proven" if passed and failing and all_right else "unproven"
+
+
+class GpuProof(Stored):
+    """One stage on GPUs, in an environment as it was found on a host that has some.
+
+    Such hosts have no network, so no recipe builds gold there: the packages of the host and
+    what was carried there take its place, and are listed.
+    """
+
+    task: str
+    stage: StageProof
+    task_digest: str
+    damage_digest: str = Field(description="Of the breakages of the stage's level.")
+    date: str
+    reb_version: str
+    system: str
+    python_version: str
+    gpus: tuple[str, ...]
+    driver: str
+    packages: dict[str, str] = Field(
+        default_factory=dict, description="By name, the versions of the frameworks as found."
+    )
+    carried: tuple[str, ...] = Field((), description="Wheels that were put beside them.")
+    breakages: tuple[BreakageProof, ...] = ()
+    gpu_use: GpuUse | None = Field(None, description="What the witness saw.")
+    gpu_grades: dict[str, str] = Field(default_factory=dict, description="By UUID of the GPU.")
+
+    def holds_for(self, task: Task) -> bool:
+        """Whether it was made with the task and the breakages as they are now."""
+        name = self.stage.stage
+        return self.task_digest == task.digest and self.damage_digest == damage_digest(task, name)
+
+    def standing(self, task: Task) -> Standing:
+        """As of a proof by gold: every breakage of the level was tried, and did as it should."""
+        tried = {proof.name: proof for proof in self.breakages}
+        level = _LEVELS[self.stage.stage]
+        due = [name for name, breakage in task.breakages.items() if breakage.level == level]
+        failing = any(proof.expected == "failed" for proof in self.breakages)
+        all_right = all(name in tried and tried[name].as_expected for name in due)
+        passed = self.stage.verdict is Verdict.PASSED
         return "proven" if passed and failing and all_right else "unproven"
 
 
@@ -94,6 +139,9 @@ class Ledger(Stored):
 
     schema_version: int = Field(RECORD_SCHEMA, alias="schema")
     proofs: dict[str, TaskProof] = Field(default_factory=dict)
+    on_gpus: dict[str, GpuProof] = Field(
+        default_factory=dict, description="By task and stage, such as `NAME/single_gpu`."
+    )
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
@@ -121,6 +169,33 @@ def proof_digest(task: Task) -> str:
     return total.hexdigest()
 
 
+def damage_digest(task: Task, stage: StageName) -> str:
+    """Digest of what the breakages of a stage's level do."""
+    damages = {
+        name: breakage.model_dump(mode="json", exclude=_not_digested(breakage))
+        for name, breakage in task.breakages.items()
+        if breakage.level == _LEVELS[stage]
+    }
+    return hashlib.sha256(json.dumps(damages, sort_keys=True).encode()).hexdigest()
+
+
+def gpu_key(task: str, stage: StageName) -> str:
+    """Under which a ledger keeps a stage's proof on GPUs."""
+    return f"{task}/{stage}"
+
+
+def keep_gpu_proofs(suite_folder: Path, proofs: Iterable[GpuProof]) -> None:
+    """Write proofs into the suite's ledger, in the place of older ones of the same stages.
+
+    Raises:
+        OSError: the suite's folder cannot be written.
+    """
+    ledger = load_ledger(suite_folder)
+    new = {gpu_key(proof.task, proof.stage.stage): proof for proof in proofs}
+    kept = dict(sorted({**ledger.on_gpus, **new}.items()))
+    ledger.model_copy(update={"on_gpus": kept}).save(ledger_file(suite_folder))
+
+
 def _not_digested(breakage: Breakage) -> set[str]:
     """Keys without an effect; one that came later and is not used leaves older proofs as good."""
     return {"description"} if breakage.append else {"description", "append"}
@@ -143,7 +218,11 @@ def standing(task: Task, stage: StageName) -> Standing:
         return "not_solvable"
     if task.stages[stage].not_distributed:
         return "not_distributed"
-    proof = load_ledger(task.folder.parent).proofs.get(task.name)
-    if proof is None or not proof.holds_for(task):
-        return "unproven"
-    return proof.standing(stage)
+    ledger = load_ledger(task.folder.parent)
+    proof = ledger.proofs.get(task.name)
+    if proof is not None and proof.holds_for(task) and proof.standing(stage) == "proven":
+        return "proven"
+    on_gpus = ledger.on_gpus.get(gpu_key(task.name, stage))
+    if on_gpus is not None and on_gpus.holds_for(task):
+        return on_gpus.standing(task)
+    return "unproven"

@@ -2,8 +2,9 @@
    used here, with kernels that run on the CPU.
 
    One library under three names. What it shows is in the folder STATE, a definition of the
-   compiler: a line a GPU in `gpus` (uuid name major minor bytes), a line a fault in `faults`
-   (function code, or function hang). A process that makes a context holds a lock on a file
+   compiler: a line a GPU in `gpus` (uuid name major minor bytes), a line a MIG slice in `slices`
+   (card number uuid), a line a fault in `faults` (function code, or function hang), a line a
+   value in `values` (what number). A process that makes a context holds a lock on a file
    `on-<gpu>-…` there, by which the kernel says who it is in the reader's own namespace; the
    kernels that it launches are the file's length in bytes. */
 #define _GNU_SOURCE
@@ -18,10 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 8, NOT_FOUND = 6, SMALL = 7, UNSUPPORTED = 3 };
+enum { MOST = 16, NOT_FOUND = 6, SMALL = 7, UNSUPPORTED = 3, SLICES = 7 };
 
-struct gpu { char uuid[64], name[64]; int major, minor; unsigned long long bytes; };
-static struct gpu gpus[MOST];
+struct gpu { char uuid[64], name[64]; int major, minor; unsigned long long bytes;
+             int card, number; };
+static struct gpu gpus[MOST]; /* the cards, then the slices */
+static int slices_begin, slices_end;
 
 static int host_gpus(void)
 {
@@ -32,7 +35,40 @@ static int host_gpus(void)
         count++;
     if (file)
         fclose(file);
+    slices_begin = slices_end = count;
+    file = fopen(STATE "/slices", "r");
+    for (struct gpu one; file && slices_end < MOST
+             && fscanf(file, "%d %d %63s", &one.card, &one.number, one.uuid) == 3; slices_end++) {
+        struct gpu *slice = &gpus[slices_end];
+        *slice = gpus[one.card];
+        slice->card = one.card, slice->number = one.number, slice->bytes /= SLICES;
+        strcpy(slice->uuid, one.uuid);
+        strcpy(slice->name, "H200-MIG-1g.18gb");
+    }
+    if (file)
+        fclose(file);
     return count;
+}
+static int is_cut(int card)
+{
+    for (int i = slices_begin; i < slices_end; i++)
+        if (gpus[i].card == card)
+            return 1;
+    return 0;
+}
+
+/* A number that the host is told to show, or 0. */
+static int value(const char *what)
+{
+    char name[80];
+    int number, found = 0;
+    FILE *file = fopen(STATE "/values", "r");
+    while (file && fscanf(file, "%79s %d", name, &number) == 2)
+        if (!strcmp(name, what))
+            found = number;
+    if (file)
+        fclose(file);
+    return found;
 }
 
 /* The fault that is asked of a function, or 0. */
@@ -62,14 +98,21 @@ int nvmlShutdown(void) { return 0; }
 int nvmlSystemGetDriverVersion(char *text, unsigned size) { snprintf(text, size, "580.1"); return 0; }
 int nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = 13000; return 0; }
 int nvmlDeviceGetCount_v2(unsigned *count) { MAY_FAIL(); *count = host_gpus(); return 0; }
+static int handle_of(int place, void **handle)
+{ *handle = (void *)(uintptr_t)(place + 1); return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle)
-{ *handle = (void *)(uintptr_t)(index + 1); return 0; }
+{
+    if (value("lost") == (int)index + 1)
+        return 15;
+    return handle_of(index, handle);
+}
 static struct gpu *of(void *handle) { host_gpus(); return &gpus[(uintptr_t)handle - 1]; }
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **handle)
 {
-    for (int i = 0, n = host_gpus(); i < n; i++)
+    host_gpus();
+    for (int i = 0; i < slices_end; i++)
         if (!strcmp(gpus[i].uuid, uuid))
-            return nvmlDeviceGetHandleByIndex_v2(i, handle);
+            return handle_of(i, handle);
     return NOT_FOUND;
 }
 int nvmlDeviceGetUUID(void *h, char *text, unsigned size)
@@ -82,8 +125,29 @@ struct memory { unsigned long long total, free, used; };
 int nvmlDeviceGetMemoryInfo(void *h, struct memory *m)
 { m->total = m->free = of(h)->bytes; m->used = 0; return 0; }
 int nvmlDeviceGetPersistenceMode(void *h, int *on) { (void)h; *on = 1; return 0; }
+static int place_of(void *h) { host_gpus(); return (int)(uintptr_t)h - 1; }
 int nvmlDeviceGetMigMode(void *h, int *now, int *then)
-{ (void)h; (void)now; (void)then; return UNSUPPORTED; }
+{
+    int place = place_of(h);
+    if (slices_begin == slices_end && !value("mig"))
+        return UNSUPPORTED;
+    *now = *then = is_cut(place) || value("mig");
+    return 0;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void *h, unsigned *count) { (void)h; *count = SLICES; return 0; }
+int nvmlDeviceGetMigDeviceHandleByIndex(void *h, unsigned number, void **handle)
+{
+    int place = place_of(h);
+    for (int i = slices_begin; i < slices_end; i++)
+        if (gpus[i].card == place && gpus[i].number == (int)number)
+            return handle_of(i, handle);
+    return NOT_FOUND;
+}
+int nvmlDeviceGetComputeMode(void *h, int *mode) { (void)h; *mode = value("compute-mode"); return 0; }
+int nvmlDeviceGetTotalEccErrors(void *h, int kind, int counter, unsigned long long *count)
+{ (void)h; (void)kind; (void)counter; *count = value("memory-errors"); return 0; }
+int nvmlDeviceGetRemappedRows(void *h, unsigned *c, unsigned *u, unsigned *pending, unsigned *failed)
+{ (void)h; *c = *u = 0; *pending = value("pending"); *failed = value("broken"); return 0; }
 struct pci { char old[16]; unsigned domain, bus, device, id, sub; char bus_id[32]; };
 int nvmlDeviceGetPciInfo_v3(void *h, struct pci *p)
 { memset(p, 0, sizeof *p); sprintf(p->bus_id, "00000000:%02x:00.0", (int)(uintptr_t)h); return 0; }
@@ -141,6 +205,8 @@ int nvmlDeviceGetProcessUtilization(void *h, struct use *all, unsigned *count, u
 {
     (void)since;
     MAY_FAIL();
+    if (place_of(h) >= slices_begin)
+        return UNSUPPORTED; /* as of slices */
     int there = each(h, NULL, NULL);
     if (!there)
         return NOT_FOUND;
@@ -181,9 +247,14 @@ int cuInit(unsigned flags)
         return 0;
     int there = host_gpus();
     const char *names = getenv("CUDA_VISIBLE_DEVICES");
-    for (int i = 0; i < there; i++) {
+    for (int i = there; names && i < slices_end && !shown_count; i++)
+        if (strstr(names, gpus[i].uuid))
+            shown[shown_count++] = i; /* one slice, and no card beside it */
+    for (int i = 0; i < there && !(shown_count && shown[0] >= there); i++) {
         char index[16];
         sprintf(index, "%d", i);
+        if (is_cut(i))
+            continue;
         if (!names || strstr(names, gpus[i].uuid) || (strlen(names) < 16 && strstr(names, index)))
             shown[shown_count++] = i;
     }

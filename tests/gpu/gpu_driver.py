@@ -9,6 +9,11 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent / "driver.c"
 NAMES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcupti.so.13")
+#: Slices of the first card, whose numbers have a gap.
+SLICES = {
+    1: "MIG-a1112131-4151-6171-8191-a1b1c1d1e1f1",
+    4: "MIG-b1112131-4151-6171-8191-a1b1c1d1e1f1",
+}
 UUIDS = tuple(f"GPU-{number}1112131-4151-6171-8191-a1b1c1d1e1f1" for number in range(4))
 
 
@@ -31,6 +36,16 @@ class Driver:
         """Have the host have so many GPUs."""
         lines = [f"{uuid} H200 9 0 150000000000\n" for uuid in UUIDS[:count]]
         (self.state / "gpus").write_text("".join(lines))
+
+    def cut(self, slices: dict[int, str] = SLICES) -> None:
+        """Have the first card cut into these MIG slices, by number."""
+        lines = [f"0 {number} {uuid}\n" for number, uuid in slices.items()]
+        (self.state / "slices").write_text("".join(lines))
+
+    def say(self, **values: int) -> None:
+        """Have NVML say these numbers: lost (a card and 1), mig, compute_mode, …"""
+        lines = [f"{name.replace('_', '-')} {number}\n" for name, number in values.items()]
+        (self.state / "values").write_text("".join(lines))
 
     def fail(self, **faults: object) -> None:
         """Have functions give a code, or hang, from now on."""

@@ -61,3 +61,20 @@ def test_what_is_hidden_is_not_used(driver, variables, left):
     assert [gpu.index for gpu in found.gpus] == left
     assert found.of_host == UUIDS[:3]
     assert bool(found.why_none) == (not left)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"memory_errors": 3}, "3 memory errors that were not corrected"),
+        ({"pending": 1}, "replaced at its next reset"),
+        ({"broken": 1}, "could not be replaced"),
+        ({"compute_mode": 2}, "allows no program"),
+        ({"compute_mode": 3}, "one process at a time"),
+    ],
+)
+def test_a_card_in_an_error_state_says_so(driver, value, words):
+    driver.say(**value)
+    with nvml() as host:
+        (said,) = host.cards()[1].amiss
+    assert words in said

@@ -2,8 +2,9 @@
 
 from html.parser import HTMLParser
 
-from result_samples import HOSTILE
+from result_samples import HOSTILE, build
 
+from researchenvbench.network_use import NetworkUse
 from researchenvbench.results.page import write_page
 
 
@@ -44,6 +45,19 @@ def test_it_shows_every_attempt_and_links_its_logs(folder, entries):
     files = [link for link in page.links if not link.startswith("#")]
     assert "./attempts/alpha--1/logs/cpu.log" in files
     assert all((folder / link).is_file() for link in files)
+
+
+def test_it_says_what_a_build_reached(folder, entries):
+    use = NetworkUse(policy="registries", refused=1, refused_hosts=(f"{HOSTILE}:443",))
+    first = entries[0]
+    made = build(network=use)
+    entry = type(first)(
+        first.task, 1, first.record.model_copy(update={"build": made}), first.folder
+    )
+    page = written(folder, [entry])
+    assert "network registries; fetched 0 times, 0 B; 1 refused: <script>" in page.words
+    assert "script" not in page.tags
+    assert "network full" in written(folder, entries).words
 
 
 def test_records_alone_are_enough(folder, entries):

@@ -2,10 +2,12 @@ import pytest
 from result_samples import FAILED_CPU, HOSTILE, NO_GPU, result
 
 from researchenvbench.attempt import Freshness, Level, Owner, Verdict, Want
+from researchenvbench.network_use import NetworkUse
 from researchenvbench.results.wording import (
     clean,
     duration,
     install_line,
+    network_words,
     short_verdict,
     size,
 )
@@ -22,6 +24,33 @@ def test_foreign_text_cannot_steer_a_terminal():
 
 def test_a_title_that_never_ends_takes_the_rest_with_it():
     assert clean("before \x1b]0;title without an end") == "before"
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (NetworkUse(), "full"),
+        (NetworkUse(policy="none"), "none"),
+        (NetworkUse(policy="registries"), "registries; fetched 0 times, 0 B"),
+        (
+            NetworkUse(
+                policy="registries",
+                allow_hosts=("data.example",),
+                fetches=1,
+                failed=2,
+                refused=3,
+                refused_hosts=("evil.example:443",),
+                bytes_in=2_100_000_000,
+            ),
+            (
+                "registries; and data.example; fetched once, 2.1 GB; 2 could not be reached; "
+                "3 refused: evil.example:443"
+            ),
+        ),
+    ],
+)
+def test_what_a_build_reached(use, words):
+    assert network_words(use) == words
 
 
 def test_long_text_is_cut():

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from researchenvbench.run.doctor_engines import cdi_files, engine_lines
+from researchenvbench.run.doctor_engines import engine_lines
 from researchenvbench.run.registries import registry_lines
 from researchenvbench.sandbox import HostEnvironment
+from researchenvbench.sandbox.containers.gpus import cdi_files
 from researchenvbench.sandbox.engines.finding import find_engine
 from researchenvbench.sandbox.engines.storage import storage_of
 
@@ -104,6 +105,7 @@ def test_what_is_said_of_podman_is_what_is_used(podman):
     for flag in flags.split():
         assert any(flag in line for line in gets), flag
     assert "podman limits" in found
+    assert ("can be entered" in found["podman networks"]) == (not used.why_outside)
     assert "podman base image" in found
     assert "shared memory" in found
 

@@ -9,6 +9,7 @@ import pytest
 
 from researchenvbench.agents.builtin import BuiltinAgent
 from researchenvbench.agents.script import GoldAgent
+from researchenvbench.network_use import NetworkUse, Reach
 from researchenvbench.run.done import build_to_do
 from researchenvbench.run.store import Job, RunFolder
 from researchenvbench.taskfile import load_task
@@ -103,6 +104,29 @@ def test_an_older_or_a_failed_build_does_not_outlive_a_change(after):
             change=lambda attempt, said=said: older(attempt, **said),
         )
         assert found == "build again: the task has changed"
+
+
+@pytest.mark.parametrize(
+    "asked", [Reach(policy="none"), Reach(policy="registries", allow_hosts=("x.example",))]
+)
+def test_a_build_that_could_reach_something_else_is_made_again(after, asked):
+    def reached(attempt):
+        use = NetworkUse(**dict(asked), fetches=3, refused=1)
+        attempt.load_build().model_copy(update={"network": use}).save(attempt.build_file)
+
+    def ask(attempt):
+        setting = {"network": asked}
+        Job.load(attempt.job_file).model_copy(update=setting).save(attempt.job_file)
+
+    def both(attempt):
+        reached(attempt)
+        ask(attempt)
+
+    other = "build again: what builds reach of networks has changed"
+    assert after("twin", change=reached) == other
+    assert after("twin", change=ask) == other
+    # What came of it is no part of what was asked for.
+    assert after("twin", change=both) == ""
 
 
 def test_an_agent_that_sees_the_task_is_given_another(built, tmp_path):

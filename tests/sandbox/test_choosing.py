@@ -5,7 +5,8 @@ import json
 import pytest
 
 from researchenvbench.errors import HostError, SandboxError
-from researchenvbench.sandbox import choose_sandbox
+from researchenvbench.network_use import Reach
+from researchenvbench.sandbox import choose_sandbox, make_sandbox
 from researchenvbench.sandbox.engines.engine import Engine
 from researchenvbench.sandbox.engines.finding import _key, require_engine, usable_engines
 from researchenvbench.sandbox.engines.known import known_image
@@ -95,3 +96,24 @@ def test_what_an_engine_says_is_shown_without_control_characters_and_short(engin
         require_engine("podman").call("x")
     assert "\x1b" not in str(caught.value)
     assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("policy", ["none", "registries"])
+class TestReach:
+    def test_the_local_sandbox_keeps_nothing_from_the_network(self, policy):
+        with pytest.raises(SandboxError, match=f"--network {policy} cannot be had") as caught:
+            make_sandbox("local", {}, Reach(policy=policy))
+        assert "--sandbox podman" in caught.value.advice
+
+    def test_two_networks_at_once_are_refused(self, policy):
+        with pytest.raises(SandboxError, match=f"network=mine .* --network {policy}"):
+            make_sandbox("podman", {"network": "mine"}, Reach(policy=policy))
+        sandbox = make_sandbox("podman", {"memory": "1g"}, Reach(policy=policy))
+        assert sandbox.reach.policy == policy
+
+
+def test_registries_need_networks_that_can_be_entered():
+    sandbox = make_sandbox("docker", {}, Reach(policy="registries"))
+    sandbox.engine = Engine("docker", "/bin/docker", "25", why_outside="it is root's")
+    with pytest.raises(HostError, match=r"--network registries cannot be had here.*it is root's"):
+        sandbox.check()

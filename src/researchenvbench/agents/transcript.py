@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, ValidationError
 
 from ..errors import RecordError
-from ..model_use import Tokens  # noqa: TC001  # its models are checked by it
+from ..model_use import Call, Tokens  # noqa: TC001  # its models are checked by it
 from ..stored import Stored, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from ..sandbox import Layout
+
+#: The file's name, in the folder of the attempt; and that of the places that it names.
+TRANSCRIPT, LAYOUT = "transcript.jsonl", "layout.json"
 
 #: Of a step's output and of what the agent said, in characters: the head and the tail.
 SHOWN = 4000
@@ -42,9 +47,31 @@ class Step(Stored):
     replaced: str = Field("", description="Of an edit: the old text.")
     everywhere: bool = Field(False, description="Of an edit: each place, not the only one.")
     said: str = Field("", description="What the agent said before it; shortened.")
+    turn: str = Field("", description="The provider's id of the answer that asked for it.")
     tokens: Tokens | None = Field(
         None, description="Of the model's turn that asked for it; on the first of its steps."
     )
+
+
+class Places(Stored):
+    """Where a build's box had what its transcript names: an attempt's folder may be moved since.
+
+    Absolute paths inside of the box.
+    """
+
+    root: str
+    repo: str
+    home: str
+    tmp: str
+    cache: str
+    env: str
+    report: str
+
+
+def keep_layout(attempt: Path, layout: Layout) -> None:
+    """Write where things are in the build's box into the attempt's folder."""
+    names = {name: str(getattr(layout, name)) for name in Places.model_fields}
+    Places(**names).save(attempt / LAYOUT)
 
 
 def shortened(text: str, limit: int = SHOWN) -> str:
@@ -53,6 +80,22 @@ def shortened(text: str, limit: int = SHOWN) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+def with_tokens(steps: Iterable[Step], calls: Iterable[Call]) -> list[Step]:
+    """The steps with the tokens that the relay has counted, where it knows the answer.
+
+    An agent's own transcript may have what was known when an answer began.
+    """
+    counted = {call.answer: call.tokens for call in calls if call.answer and call.tokens}
+    found, seen = [], set()
+    for step in steps:
+        if step.turn in counted:
+            tokens = None if step.turn in seen else counted[step.turn]
+            step = step.model_copy(update={"tokens": tokens})
+        seen.add(step.turn)
+        found.append(step)
+    return found
 
 
 def write_steps(path: Path, steps: Iterable[Step]) -> None:
@@ -68,11 +111,12 @@ def read_steps(path: Path) -> list[Step]:
         RecordError: it cannot be read, or is none; the line is named.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not by every sign that ends a line somewhere: those stand in texts as they are.
+        lines = path.read_bytes().decode().removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     steps = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines if lines != [""] else (), start=1):
         try:
             steps.append(Step.model_validate_json(line))
         except ValidationError as error:

@@ -41,7 +41,8 @@ def command(clean: bool, dry_run: bool, gpu: bool, as_json: bool) -> int:
         from ..sandbox.engines.finding import usable_engines
 
         return show_items(clean_up(usable_engines(), dry_run=dry_run), dry_run, as_json)
-    from ..run.doctor import examine, examine_gpus
+    from ..run.doctor import examine
+    from ..run.doctor_gpus import examine_gpus
 
     lines = examine_gpus() if gpu else examine()
     if as_json:

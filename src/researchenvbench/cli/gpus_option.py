@@ -15,11 +15,11 @@ def _choose(_ctx: click.Context, _option: click.Parameter, value: str | None) ->
 
     if value.strip() != "none":
         found = inventory({k: v for k, v in os.environ.items() if k != "REB_GPUS"})
-        known = {str(gpu.index) for gpu in found.gpus} | {gpu.uuid for gpu in found.gpus}
+        known = {name for gpu in found.gpus for name in (str(gpu.index), gpu.number, gpu.uuid)}
         asked = [name.strip() for name in value.split(",")]
         strange = [name for name in asked if name not in known]
         if strange:
-            there = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in found.gpus)
+            there = ", ".join(f"{gpu.number}: {gpu.name}" for gpu in found.gpus)
             there = there or f"none ({found.why_none})"
             raise click.BadParameter(
                 f"there is no GPU {strange[0]!r}; this host has {there}. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +12,17 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
+from .model_options import chosen_model, chosen_preset, model_options
+from .network_options import chosen_reach, network_options
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..agents.model import ModelChoice
     from ..assets import Choice
     from ..attempt import Record
+    from ..network_use import Network
     from ..run.plan import PlannedAttempt
     from ..run.store import RunFolder
     from ..task import Suite, Task
@@ -34,17 +39,19 @@ DEFAULT_MIN_FREE = "10g"
 @click.argument("suite_name", metavar="SUITE")
 @click.option(
     "--agent",
-    default="builtin",
-    show_default=True,
-    help="Who builds: builtin; gold, each task's own recipe; script, the recipe in a file.",
+    metavar="NAME",
+    help="Who builds: builtin, which needs no model; claude_code, codex and others with a "
+    "--model; command, your own; gold, each task's own recipe (reb agents list).  "
+    "[default: builtin]",
 )
 @click.option(
     "--agent-option",
     "agent_options",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Given to the agent; script takes recipe=FILE.",
+    help="Given to the agent; script takes recipe=FILE, command file=FILE.",
 )
+@model_options
 @click.option("--only", multiple=True, metavar="TASK", help="Only these tasks.")
 @click.option("--all", "all_tasks", is_flag=True, help="Also tasks that are no part of the demo.")
 @click.option("--attempts", type=click.IntRange(1, 100), default=1, help="Attempts at each task.")
@@ -63,6 +70,7 @@ DEFAULT_MIN_FREE = "10g"
     metavar="KEY=VALUE",
     help="Of containers: image, memory, cpus, pids, disk, shm, network.",
 )
+@network_options
 @click.option(
     "--keep",
     type=click.Choice(["all", "failed", "none"]),
@@ -81,10 +89,8 @@ DEFAULT_MIN_FREE = "10g"
     "--build-time-limit",
     "build_minutes",
     type=click.FloatRange(min=0.01),
-    default=60.0,
-    show_default=True,
     metavar="MINUTES",
-    help="For each build.",
+    help="For each build.  [default: 60, or the preset's]",
 )
 @click.option(
     "--build-gpus",
@@ -115,17 +121,26 @@ DEFAULT_MIN_FREE = "10g"
 @source_mirror_option
 def command(
     suite_name: str,
-    agent: str,
+    agent: str | None,
     agent_options: tuple[str, ...],
+    model: str | None,
+    preset_name: str | None,
+    upstream: str | None,
+    key: str | None,
+    budget_tokens: int | None,
+    budget_usd: float | None,
+    prices: str | None,
     only: tuple[str, ...],
     all_tasks: bool,
     attempts: int,
     jobs: int,
     sandbox: str,
     sandbox_options: tuple[str, ...],
+    network: Network,
+    allow_hosts: tuple[str, ...],
     keep: str,
     min_free: str,
-    build_minutes: float,
+    build_minutes: float | None,
     build_gpus: str | None,
     assets: Choice,
     out: Path | None,
@@ -143,13 +158,16 @@ def command(
       reb run starter
       reb run starter --only NAME --jobs 2
       reb run starter --sandbox podman --sandbox-option memory=16g
+      reb run starter --sandbox podman --network registries
+      reb run starter --agent claude_code --model claude-sonnet-4-5 --sandbox podman
+      reb run paper44 --preset paper/codex --sandbox podman
 
     SUITE is a bundled suite or a folder of task folders. The same command again goes on
     where it was and redoes nothing that is done. Exits with 0 when every attempt was judged,
     whatever its verdicts; with 1 when one was not: it has no record, or is void by a fault
     of this host.
     """
-    from ..agents import make_agent
+    from ..agents import check_agent, make_agent
     from ..results.wording import plural
     from ..run.plan import RunPlan, plan_attempts
     from ..run.pool import LocalPool
@@ -163,12 +181,27 @@ def command(
     tasks = _chosen(suite, only, all_tasks=all_tasks)
     min_free_bytes = bytes_of(min_free, "--min-free")
     options = _options(agent_options, "--agent-option")
+    preset = chosen_preset(preset_name)
+    agent = agent or (preset.agent if preset else "builtin")
+    check_agent(agent, options)
+    chosen = chosen_model(
+        agent,
+        options,
+        preset,
+        model=model,
+        upstream=upstream,
+        key=key,
+        budget_tokens=budget_tokens,
+        budget_usd=budget_usd,
+        prices=prices,
+    )
     if sandbox == "auto":
         sandbox, why = choose_sandbox()
         click.echo(f"sandbox: {sandbox}{f' ({why})' if why else ''}", err=True)
     given = _options(sandbox_options, "--sandbox-option")
-    make_sandbox(sandbox, given).check()
-    if not make_agent(agent, options).built_in and sandbox == "local" and not trusted:
+    reach = chosen_reach(network, allow_hosts)
+    make_sandbox(sandbox, given, reach).check()
+    if not make_agent(agent, options, chosen).built_in and sandbox == "local" and not trusted:
         raise click.UsageError(
             f"the local sandbox isolates nothing: {agent} would run with your rights on this "
             "host. If that is what you want, add --i-trust-this-agent."
@@ -177,14 +210,16 @@ def command(
         suite=str(suite.folder) if Path(suite_name).is_dir() else suite.name,
         agent=agent,
         agent_options=options,
+        model=chosen,
         sandbox=sandbox,
         sandbox_options=given,
+        network=reach,
         keep=keep,
-        build_time_limit_s=build_minutes * 60,
+        build_time_limit_s=(build_minutes or (preset.build_minutes if preset else 60.0)) * 60,
         build_gpus=_build_gpus(build_gpus, tasks),
         assets=assets,
     )
-    name = f"{suite.name}-{agent}" + ("" if sandbox == "local" else f"-{sandbox}")
+    name = _run_name(suite.name, agent, chosen, sandbox)
     folder = RunFolder((out or Path("runs") / name).absolute())
     folder.check_free()
     planned = plan_attempts(plan, suite, tasks, attempts, folder, reverify=reverify)
@@ -198,6 +233,8 @@ def command(
     if dry_run:
         _show_plan(folder, planned)
         return 0
+    if chosen is not None and not all(attempt.done for attempt in planned):
+        chosen.check()
     folder.claim(plan)
     left_out = len(suite.tasks) - len(tasks)
     if left_out and not only and not quiet:
@@ -219,6 +256,12 @@ def command(
         )
         raise
     return _finish(folder, planned, watcher.problems, fail_on=fail_on, as_json=as_json)
+
+
+def _run_name(suite: str, agent: str, model: ModelChoice | None, sandbox: str) -> str:
+    """The folder of a run that was given none: another agent or model is another run."""
+    parts = [suite, agent, model.name if model else "", "" if sandbox == "local" else sandbox]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(filter(None, parts)))
 
 
 def _finish(

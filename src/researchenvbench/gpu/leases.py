@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .inventory import Gpu
     from .nvml import Nvml
 
-_LOOK_S = 0.5
+_LOOK_S = 0.2
 _SAY_S = 30.0
 
 
@@ -117,11 +117,11 @@ def _take(
         for gpu in choose_from:
             stream = locks.enter_context(_open(place / f"{gpu.uuid}.lease"))
             if not _locked(stream):
-                reasons.append(f"GPU {gpu.index} is leased to {_words(stream)}")
+                reasons.append(f"GPU {gpu.number} is leased to {_words(stream)}")
                 continue
             if others := _programs(gpu, connect):
                 fcntl.flock(stream, fcntl.LOCK_UN)
-                reasons.append(f"GPU {gpu.index} is used by {others}")
+                reasons.append(f"GPU {gpu.number} is used by {others}")
                 continue
             _write(stream, whose)
             chosen.append(gpu)

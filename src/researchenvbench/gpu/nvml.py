@@ -23,6 +23,16 @@ class NotFoundError(NvmlError):
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A MIG slice of a card, which programs see as a GPU of its own."""
+
+    number: int  #: among the card's
+    uuid: str  #: such as MIG-…
+    name: str
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class Card:
     """One GPU as the driver shows it."""
 
@@ -34,6 +44,8 @@ class Card:
     free_bytes: int
     persistent: bool | None = None  #: persistence mode; None: the driver does not say
     sliced: bool = False  #: whether it is cut into MIG slices
+    slices: tuple[Slice, ...] = ()  #: those that are made
+    amiss: tuple[str, ...] = ()  #: what the driver says is wrong with it, in words
 
 
 @dataclass(frozen=True)
@@ -89,8 +101,18 @@ class Nvml:
         return version // 1000, version % 1000 // 10
 
     def cards(self) -> list[Card]:
-        """Every GPU that the driver shows."""
-        return [self._card(index) for index in range(int(self._ask("nvmlDeviceGetCount")))]
+        """Every GPU that the driver shows and that answers."""
+        return self.survey()[0]
+
+    def survey(self) -> tuple[list[Card], list[str]]:
+        """(the GPUs that answer, what those say that do not, as by a fault of the card)."""
+        cards, silent = [], []
+        for index in range(int(self._ask("nvmlDeviceGetCount"))):
+            try:
+                cards.append(self._card(index))
+            except NvmlError as error:
+                silent.append(f"GPU {index} does not answer: {error}")
+        return cards, silent
 
     def processes(self, uuid: str) -> dict[int, int]:
         """Bytes of the GPU's memory by process, of those with a CUDA context on it.
@@ -163,7 +185,45 @@ class Nvml:
             free_bytes=int(memory.free),
             persistent=persistent,
             sliced=sliced,
+            slices=tuple(self._slices(handle)) if sliced else (),
+            amiss=tuple(self._amiss(handle)),
         )
+
+    def _slices(self, handle: Any) -> Iterator[Slice]:
+        try:
+            most = int(self._ask("nvmlDeviceGetMaxMigDeviceCount", handle))
+        except NvmlError:
+            return
+        for number in range(most):
+            try:
+                one = self._ask("nvmlDeviceGetMigDeviceHandleByIndex", handle, number)
+                uuid = str(self._ask("nvmlDeviceGetUUID", one))
+                name = str(self._ask("nvmlDeviceGetName", one))
+                memory_bytes = int(self._ask("nvmlDeviceGetMemoryInfo", one).total)
+            except NvmlError:
+                continue  # the numbers of slices that are not made give gaps
+            yield Slice(number, uuid, name, memory_bytes)
+
+    def _amiss(self, handle: Any) -> Iterator[str]:
+        """What is wrong with a card that answers all the same."""
+        library = self._library
+        with suppress(NvmlError):
+            mode = self._ask("nvmlDeviceGetComputeMode", handle)
+            if mode == library.NVML_COMPUTEMODE_PROHIBITED:
+                yield "its compute mode allows no program"
+            elif mode == library.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS:
+                yield "its compute mode allows one process at a time"
+        with suppress(NvmlError):
+            kinds = library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC
+            errors = int(self._ask("nvmlDeviceGetTotalEccErrors", handle, *kinds))
+            if errors:
+                yield f"{errors} memory errors that were not corrected since the driver was loaded"
+        with suppress(NvmlError):
+            _, _, pending, failed = self._ask("nvmlDeviceGetRemappedRows", handle)
+            if failed:
+                yield "a broken row of its memory could not be replaced"
+            elif pending:
+                yield "broken rows of its memory are replaced at its next reset"
 
     def _handle(self, uuid: str) -> Any:
         return self._ask("nvmlDeviceGetHandleByUUID", uuid)

@@ -265,6 +265,7 @@ class Exchange:
                 path=asked.path[:200],
                 model=asked.model,
                 answered_by=answer.answered_by if answer else "",
+                answer=answer.number if answer else "",
                 status=told.status,
                 streamed=told.streamed,
                 end=end,

@@ -30,6 +30,7 @@ from .wording import (
     gpu_words,
     install_line,
     marks,
+    network_words,
     plural,
     short_verdict,
     size,
@@ -114,6 +115,7 @@ def page(
         "plural": plural,
         "assets": asset_words,
         "gpus": gpu_words,
+        "network": network_words,
     }
     environment.globals["imports"] = ImportCounts.of
     at = page_folder or run_folder

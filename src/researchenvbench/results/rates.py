@@ -176,7 +176,9 @@ def _summary(suite: str, agent: str, entries: Sequence[Entry]) -> Summary:
         build_s=_spread(honest, lambda r: r.build.seconds if r.build else None),
         prefix_bytes=_spread(honest, lambda r: r.sizes.prefix_bytes),
         build_bytes=_spread(honest, lambda r: r.sizes.build_bytes),
-        cost_usd=_spread(honest, lambda r: r.build.cost_usd if r.build else None),
+        cost_usd=_spread(
+            honest, lambda r: r.build.model.cost_usd if r.build and r.build.model else None
+        ),
         tokens=_tokens(honest),
     )
 
@@ -286,12 +288,16 @@ def _spread(records: Iterable[Record], value: Callable[[Record], float | None]) 
     return Spread(known=len(known), total=sum(known), median=median(known))
 
 
+def _cost(record: Record) -> float | None:
+    return record.build.model.cost_usd if record.build and record.build.model else None
+
+
 def _tokens(records: Iterable[Record]) -> dict[str, int] | None:
     total: dict[str, int] | None = None
     for record in records:
-        if record.build is None or record.build.tokens is None:
+        if record.build is None or record.build.model is None:
             continue
         total = total or {}
-        for kind, number in record.build.tokens.items():
+        for kind, number in record.build.model.tokens.model_dump().items():
             total[kind] = total.get(kind, 0) + number
     return total

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..attempt import LevelResult
+    from ..network_use import NetworkUse
 
     #: Of the weights and data of a stage, as a whole.
     AssetKind = Literal["", "originals", "stand-ins"]
@@ -120,6 +121,22 @@ def gpu_words(result: LevelResult) -> str:
         said += [f"{graphs} graphs"] if graphs else []
         words = f" ({', '.join(said)})" if said else ""
         parts.append(f"GPU {number} {result.gpu_grades.get(gpu, 'none')}{words}")
+    return "; ".join(parts)
+
+
+def network_words(use: NetworkUse) -> str:
+    """What a build could reach of networks, and what came of it."""
+    if use.policy != "registries":
+        return use.policy
+    parts = ["registries"]
+    if use.allow_hosts:
+        parts.append(f"and {', '.join(use.allow_hosts)}")
+    times = "once" if use.fetches == 1 else f"{use.fetches} times"
+    parts.append(f"fetched {times}, {size(use.bytes_in)}")
+    if use.failed:
+        parts.append(f"{use.failed} could not be reached")
+    if use.refused:
+        parts.append(f"{use.refused} refused: {', '.join(use.refused_hosts)}")
     return "; ".join(parts)
 
 

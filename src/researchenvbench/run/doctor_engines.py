@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HostError, RebError
 from ..gpu.inventory import inventory
 from ..sandbox.containers.given import needs_host_network, package_places
+from ..sandbox.containers.gpus import CDI_FOLDERS, CDI_KIND, cdi_files, cdi_names
 from ..sandbox.containers.options import Options
 from ..sandbox.engines import ENGINES
 from ..sandbox.engines.finding import find_engine
@@ -24,6 +24,7 @@ from .doctor_line import Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from ..sandbox import HostEnvironment
     from ..sandbox.engines.engine import Engine
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 _ENOUGH_GB = 20
 _SMALL_SHM_BYTES = 1 << 30
 _SHM = "/dev/shm"  # noqa: S108 - where the system has it
-_CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
-_CDI_KIND = "nvidia.com/gpu"
 #: Drivers of storage by which layers are not shared.
 _COPYING_DRIVERS = ("vfs",)
 
@@ -88,6 +87,7 @@ def _engine(engine: Engine) -> Iterator[Line]:
     if not flags:
         yield Line(f"{name} gets", f"no flags for this host; runtime {facts.runtime or 'its own'}")
     yield _limits(engine, facts.cgroups)
+    yield _reaching(engine)
     yield _base_image(engine)
 
 
@@ -100,6 +100,18 @@ def _limits(engine: Engine, cgroups: str) -> Line:
         next((note for note in engine.notes if note.startswith("no limits")), "none"),
         "note",
         "a build can take all of this host; cgroups v2 with delegation would allow limits",
+    )
+
+
+def _reaching(engine: Engine) -> Line:
+    what = f"{engine.name} networks"
+    if not engine.why_outside:
+        return Line(what, "can be entered: builds reach the harness without a network")
+    return Line(
+        what,
+        f"{engine.why_outside}; one with a network reaches it at its gateway",
+        "note",
+        "for --network registries run reb as root, or use podman",
     )
 
 
@@ -146,7 +158,7 @@ def _facts(engine: Engine) -> _Facts:
     return _Facts("rootless" if rootless else "as root", f"cgroup v{version}", runtime, driver)
 
 
-def gpu_lines(engines: Sequence[Engine], folders: Sequence[Path] = _CDI_FOLDERS) -> Iterator[Line]:
+def gpu_lines(engines: Sequence[Engine], folders: Sequence[Path] = CDI_FOLDERS) -> Iterator[Line]:
     """How GPUs get into containers, where there are any."""
     gpus = inventory().gpus
     if not engines:
@@ -158,11 +170,19 @@ def gpu_lines(engines: Sequence[Engine], folders: Sequence[Path] = _CDI_FOLDERS)
     for engine in engines:
         what = f"GPUs in {engine.name}"
         if engine.name == "podman" and specifications:
-            yield Line(what, f"by {', '.join(map(str, specifications))}")
+            names = cdi_names(folders)
+            unknown = [one for one in gpus if not {one.uuid, one.number} & names]
+            found = f"by {', '.join(map(str, specifications))}"
+            if not unknown:
+                yield Line(what, found)
+                continue
+            lacking = ", ".join(one.number for one in unknown)
+            why = f"they do not name GPU {lacking}: nvidia-ctk cdi generate makes them anew"
+            yield Line(what, found, "missing", why)
         elif engine.name == "podman":
             yield Line(
                 what,
-                f"no CDI file names {_CDI_KIND} in {' or '.join(map(str, folders))}",
+                f"no CDI file names {CDI_KIND} in {' or '.join(map(str, folders))}",
                 "missing",
                 "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
             )
@@ -175,20 +195,6 @@ def gpu_lines(engines: Sequence[Engine], folders: Sequence[Path] = _CDI_FOLDERS)
                 "missing",
                 "nvidia-ctk runtime configure --runtime=docker, then restart docker",
             )
-
-
-def cdi_files(folders: Sequence[Path] = _CDI_FOLDERS) -> list[Path]:
-    """The files that tell podman which devices and libraries a GPU is."""
-    found = []
-    for folder in folders:
-        for file in sorted(folder.glob("*")) if folder.is_dir() else ():
-            try:
-                named = _CDI_KIND in file.read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                continue
-            if named and file.suffix in (".yaml", ".yml", ".json"):
-                found.append(file)
-    return found
 
 
 def _runtimes(engine: Engine) -> list[str]:

@@ -58,6 +58,8 @@ def build_to_do(
     sandbox = (build.environment.sandbox, build.sandbox_options)
     if sandbox != (setting.sandbox, setting.sandbox_options):
         return "build again: the sandbox has changed"
+    if build.network.reach != setting.network:
+        return "build again: what builds reach of networks has changed"
     if not source_is(task, build.source_digest):
         return "build again: the source has changed"
     if (needed or not _is_judged(folder, task)) and is_removed(folder, setting):

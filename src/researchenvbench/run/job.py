@@ -7,6 +7,7 @@ It can be killed at any moment and run again; whatever can run a command can run
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +32,7 @@ from ..attempt import (
     Verdict,
     now,
 )
-from ..build import build, build_key, hardware_shown, host_facts, read_frozen_report
+from ..build import Building, build, build_key, hardware_shown, host_facts, read_frozen_report
 from ..errors import (
     HostError,
     RebError,
@@ -39,6 +40,7 @@ from ..errors import (
     SourceError,
     SourceNotAvailableError,
 )
+from ..network_use import NetworkUse
 from ..sandbox import NO_ASSETS, make_sandbox
 from ..sandbox.host_environment import host_environment
 from ..source import fetch_source
@@ -52,7 +54,7 @@ from .records import judged, new_record
 from .store import AttemptFolder, Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..agents import Agent
     from ..assets import Choice
@@ -80,8 +82,10 @@ class AttemptRun:
         self.job = Job.load(self.folder.job_file)
         self.task: Task = load_task(Path(self.job.task_folder))
         self.host: HostEnvironment = host_environment()
-        self.sandbox: Sandbox = make_sandbox(self.job.sandbox, self.job.sandbox_options)
-        self.agent: Agent = make_agent(self.job.agent, self.job.agent_options)
+        self.sandbox: Sandbox = make_sandbox(
+            self.job.sandbox, self.job.sandbox_options, self.job.network
+        )
+        self.agent: Agent = make_agent(self.job.agent, self.job.agent_options, self.job.model)
         self.say: Callable[..., None] = EventLog(self.folder.events_file)
 
     def source(self) -> Snapshot:
@@ -135,8 +139,34 @@ class AttemptRun:
                 agent=self.agent.name,
                 agent_digest=self.agent.digest(self.task),
                 build_gpus=self.job.build_gpus,
+                network=NetworkUse(**dict(self.job.network)),
                 host=host_facts(self.host),
             )
+        return self.keep(result)
+
+    def building(self) -> Building:
+        """Phase 1, for whoever drives the build from outside; it is begun anew.
+
+        Raises:
+            SourceError: the source cannot be had.
+        """
+        snapshot = self.source()
+        self.folder.supersede()
+        self.sandbox.discard(self.folder.path)
+        return Building(
+            self.folder.path,
+            self.task,
+            snapshot,
+            self.agent,
+            self.sandbox,
+            self.host,
+            time_limit_s=self.job.build_time_limit_s,
+            build_gpus=self.job.build_gpus,
+            say=self.say,
+        )
+
+    def keep(self, result: BuildResult) -> BuildResult:
+        """Write the end of phase 1 into the attempt's folder."""
         result = result.model_copy(update={"sandbox_options": self.job.sandbox_options})
         result.save(self.folder.build_file)
         return result
@@ -330,23 +360,37 @@ def _same_assets(subject: Subject, result: LevelResult) -> bool:
     return same_assets(subject, subject.task.stages[stage], result)
 
 
+@contextmanager
+def working_on(folder: Path) -> Iterator[None]:
+    """Nobody else works on the attempt in `folder` meanwhile.
+
+    Raises:
+        RebError: somebody does already.
+    """
+    lock = FileLock(folder.parent / f".{folder.name}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise RebError(
+            f"{folder}: another process is working on this attempt",
+            advice="wait for it, or end the other `reb run`",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def run_job(folder: Path, phase: str, *, reverify: bool = False) -> None:
     """Do the phase `build`, `verify`, or `all` of the attempt in `folder`.
 
     Raises:
         RebError: it cannot be done; what was done before is kept.
     """
-    lock = FileLock(folder.parent / f".{folder.name}.lock")
-    try:
-        with lock.acquire(timeout=0):
-            attempt = AttemptRun(folder)
-            if phase in ("build", "all"):
-                attempt.build()
-            if phase in ("verify", "all"):
-                attempt.verify(reverify=reverify)
-            attempt.say("done")
-    except Timeout as error:
-        raise RebError(
-            f"{folder}: another process is working on this attempt",
-            advice="wait for it, or end the other `reb run`",
-        ) from error
+    with working_on(folder):
+        attempt = AttemptRun(folder)
+        if phase in ("build", "all"):
+            attempt.build()
+        if phase in ("verify", "all"):
+            attempt.verify(reverify=reverify)
+        attempt.say("done")

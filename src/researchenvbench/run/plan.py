@@ -49,7 +49,7 @@ def plan_attempts(
     reverify: bool = False,
 ) -> list[PlannedAttempt]:
     """The attempts at `tasks`, in their order, each compared with what is on disk."""
-    agent = make_agent(plan.agent, plan.agent_options)
+    agent = make_agent(plan.agent, plan.agent_options, plan.model)
     planned = []
     for task in tasks:
         for number in range(1, attempts + 1):

@@ -22,7 +22,6 @@ from ..errors import HostError, SandboxError, TaskError
 from ..gpu.inventory import inventory
 from ..proofs import (
     BreakageProof,
-    Ledger,
     StageProof,
     TaskProof,
     ledger_file,
@@ -85,7 +84,7 @@ def prove_task(
     if done.outcome != "finished" or done.exit_code != 0:
         why = done.reason or f"exit status {done.exit_code}"
         return _without(
-            task, _portable(f"gold was not built: {why}; see logs/build.log", place.path)
+            task, portable(f"gold was not built: {why}; see logs/build.log", place.path)
         )
     record = attempt.verify(reverify=True)
     subject = attempt.subject(place.path / "breakages", attempt.source())
@@ -94,11 +93,11 @@ def prove_task(
     if (place.path / "breakages").is_dir():
         remove_tree(place.path / "breakages")
     breakages = tuple(
-        _break(
-            attempt,
+        break_it(
             dataclasses.replace(subject, folder=subject.folder / quote(name, safe="")),
             name,
             breakage,
+            place.path,
             say,
         )
         for name, breakage in task.breakages.items()
@@ -121,7 +120,7 @@ def prove_task(
         stages=tuple(_stage_proof(name, record, place.path) for name in task.stages),
         breakages=breakages,
         c0_missing=tuple(module["name"] for module in static.details.get("missing", ())),
-        problem=_portable(
+        problem=portable(
             "; ".join(f"{f.kind} {f.where}" for f in record.findings if f.disqualifies),
             place.path,
         ),
@@ -134,8 +133,9 @@ def save_proof(suite: Suite, proof: TaskProof) -> None:
     Raises:
         OSError: the suite's folder cannot be written.
     """
-    proofs = {**load_ledger(suite.folder).proofs, proof.task: proof}
-    Ledger(proofs=dict(sorted(proofs.items()))).save(ledger_file(suite.folder))
+    ledger = load_ledger(suite.folder)
+    proofs = dict(sorted({**ledger.proofs, proof.task: proof}.items()))
+    ledger.model_copy(update={"proofs": proofs}).save(ledger_file(suite.folder))
 
 
 def _stage_proof(stage: StageName, record: Record, attempt: Path) -> StageProof:
@@ -143,22 +143,32 @@ def _stage_proof(stage: StageName, record: Record, attempt: Path) -> StageProof:
     return StageProof(
         stage=stage,
         verdict=result.verdict,
-        reason=_portable(result.reason, attempt),
+        reason=portable(result.reason, attempt),
         seconds=round(result.seconds, 1),
         assets=result.assets,
     )
 
 
-def _break(
-    attempt: AttemptRun,
+def break_it(
     subject: Subject,
     name: str,
     breakage: Breakage,
+    place: Path,
     say: Callable[[str], None],
 ) -> BreakageProof:
-    say(f"{attempt.task.name}: breakage {name}: {breakage.description}")
+    """What one breakage did to its level.
+
+    Args:
+        subject: What is damaged, with a folder of its own for logs; its task has the breakage.
+        name: Of the breakage.
+        breakage: What is done.
+        place: A folder of this host, which is left out of reasons.
+        say: Told what is done.
+    """
+    assert subject.task is not None  # noqa: S101  # breakages are a task's
+    say(f"{subject.task.name}: breakage {name}: {breakage.description}")
     started = time.monotonic()
-    result = _level_of_damaged(attempt, subject, breakage)
+    result = _level_of_damaged(subject, breakage)
     right = result.verdict == breakage.expect
     reason = result.reason
     if right and breakage.because and not re.search(breakage.because, _seen(subject, result)):
@@ -171,32 +181,34 @@ def _break(
         verdict=result.verdict,
         as_expected=right,
         want=result.want,
-        reason=_portable(reason, attempt.folder.path),
+        reason=portable(reason, place),
         seconds=round(time.monotonic() - started, 1),
     )
 
 
-def _level_of_damaged(attempt: AttemptRun, subject: Subject, breakage: Breakage) -> LevelResult:
+def _level_of_damaged(subject: Subject, breakage: Breakage) -> LevelResult:
     """What the breakage's level says of the damaged environment."""
     level = Level(breakage.level)
+    task = subject.task
+    assert task is not None  # noqa: S101  # as above
 
     def none(owner: Owner, reason: str) -> LevelResult:
         return LevelResult(level=level, verdict=Verdict.INCONCLUSIVE, owner=owner, reason=reason)
 
     if subject.interpreter is None:
         return none(Owner.TASK, f"gold has no usable interpreter: {subject.interpreter_error}")
-    subject = damaged(subject, breakage, subject.interpreter, attempt.host)
+    subject = damaged(subject, breakage, subject.interpreter, subject.host)
     try:
         if level is Level.C0:
             return static_level(subject)
         if level is Level.C2:
-            return check_devices(subject, attempt.task.frameworks, inventory())
+            return check_devices(subject, task.frameworks, inventory())
         stage = STAGES[level]
-        if stage not in attempt.task.stages:
+        if stage not in task.stages:
             return none(Owner.TASK, f"the task has no {stage} stage")
         if stage is StageName.CPU:
             return run_stage(subject, stage)
-        return run_gpu_stage(subject, stage, inventory())
+        return run_gpu_stage(subject, stage, inventory(), canaries=False)
     except TaskError as error:
         return none(Owner.TASK, str(error.args[0]))
     except (SandboxError, HostError) as error:
@@ -211,7 +223,7 @@ def _seen(subject: Subject, result: LevelResult) -> str:
     return "\n".join([result.reason, *map(tail, logs)])
 
 
-def _portable(text: str, attempt: Path) -> str:
+def portable(text: str, attempt: Path) -> str:
     """The text without the places of this host: a ledger is read on others."""
     places = {str(attempt.resolve()): "ATTEMPT", str(attempt): "ATTEMPT"}
     places |= {str(Path.home().resolve()): "~", str(Path.home()): "~"}

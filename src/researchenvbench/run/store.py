@@ -7,6 +7,10 @@
                         /box/             the environment; never moves once the build began
                         /results/C0.json  one level's result, written when it ends
                         /logs/            what every program printed
+                        /fetched.jsonl    what a build without another network fetched
+                        /task.md, agent/  what an agent with a model was given, and its sessions
+                        /model/           what passed between it and the model, counted
+                        /transcript.jsonl what the agent did, step by step; layout.json: where
                         /record.json      the whole, for tables and for a second judgement
     RUN/superseded/                       records and logs of attempts that were made again
     RUN/index.html                        the table as a page
@@ -24,9 +28,11 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from ..assets import Choice  # noqa: TC001  # pydantic needs it at run time
+from ..agents.model import ModelChoice  # noqa: TC001  # pydantic needs it at run time
+from ..assets import Choice  # noqa: TC001  # likewise
 from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult
 from ..errors import RecordError
+from ..network_use import Reach
 from ..sandbox.removing import remove_tree
 from ..stored import Stored
 
@@ -37,8 +43,10 @@ class Setting(Stored):
     schema_version: int = Field(RECORD_SCHEMA, alias="schema")
     agent: str
     agent_options: dict[str, str] = Field(default_factory=dict)
+    model: ModelChoice | None = Field(None, description="Of an agent that works with one.")
     sandbox: str = "local"
     sandbox_options: dict[str, Any] = Field(default_factory=dict)
+    network: Reach = Field(Reach(), description="What builds reach.")
     keep: Literal["all", "failed", "none"] = "all"
     build_time_limit_s: float = 3600.0
     build_gpus: str = "none"
@@ -117,10 +125,10 @@ class AttemptFolder:
             stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
             kept = self.path.parent.parent / "superseded" / f"{self.name}-{stamp}"
             kept.mkdir(parents=True)
-            for name in ("job.json", "build.json", "record.json", "events.jsonl"):
+            for name in ("job.json", "build.json", "record.json", "events.jsonl", *_TRANSCRIPTS):
                 if (self.path / name).is_file():
                     shutil.copy2(self.path / name, kept / name)
-            for name in ("logs", "results"):
+            for name in ("logs", "results", "agent"):
                 if (self.path / name).is_dir():
                     shutil.copytree(self.path / name, kept / name)
         for name in _OURS:
@@ -131,8 +139,11 @@ class AttemptFolder:
                 place.unlink(missing_ok=True)
 
 
-#: All that an attempt's folder has of ours, but for its job and earlier verifications. What
-#: else lies there is somebody's, and stays.
+#: What an agent did, in the form that all share and in its own, and what it was told.
+_TRANSCRIPTS = ("transcript.jsonl", "layout.json", "trajectory.json", "task.md")
+
+#: All that an attempt's folder has of ours, but for its job, earlier verifications, and what the
+#: relay kept, whose tokens stay spent. What else lies there is somebody's, and stays.
 _OURS = (
     "box",
     "stage",
@@ -146,6 +157,9 @@ _OURS = (
     "build.json",
     "record.json",
     "events.jsonl",
+    "fetched.jsonl",
+    "agent",
+    *_TRANSCRIPTS,
 )
 
 

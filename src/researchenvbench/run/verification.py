@@ -9,7 +9,7 @@ import tempfile
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..attempt import AttemptStatus, Level, Sizes, now
 from ..build import REPORT_LIMIT_BYTES, hardware_shown, parse_report
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..assets import Choice as Assets
     from ..attempt import Record, Report
-    from ..sandbox import StageBox
+    from ..sandbox import HostEnvironment, StageBox
     from ..source import Snapshot
     from ..task import Task
 
@@ -255,24 +255,12 @@ def _verify_folder(
     pristine = snapshot
     if task is not None and judge_edits:
         pristine = fetch_source(task, installs=host.installs)
-    prefix = Path(picked.path).parent.parent
-
-    @contextmanager
-    def open_box(
-        *,
-        network: bool = False,
-        gpus: Sequence[str] = (),  # noqa: ARG001  # chosen by variables on a host
-        assets: Mapping[str, Path] = NO_ASSETS,
-    ) -> Iterator[StageBox]:
-        scratch = asked.results / "boxes"
-        with adopted_box(folder, prefix, scratch, network=network, assets=assets) as box:
-            yield box
-
-    subject = Subject(
-        folder=asked.results,
-        open_box=open_box,
-        host=host,
-        snapshot=pristine,
+    subject = adopted_subject(
+        folder,
+        picked.path,
+        asked.results,
+        host,
+        pristine,
         task=task,
         report=report,
         report_error=report_error,
@@ -308,6 +296,40 @@ def _verify_folder(
     )
     record.save(asked.results / "record.json")
     return record
+
+
+def adopted_subject(
+    folder: Path,
+    python: str,
+    results: Path,
+    host: HostEnvironment,
+    snapshot: Snapshot,
+    **facts: Any,
+) -> Subject:
+    """A folder and an interpreter that no build of ours made, as what is judged.
+
+    Args:
+        folder: The repository.
+        python: The interpreter, whose environment is the folder above its own.
+        results: For logs, and for the boxes' scratch.
+        host: What this host hands to boxes.
+        snapshot: The source as it should be.
+        facts: The other fields of a `Subject`.
+    """
+    prefix = Path(python).parent.parent
+
+    @contextmanager
+    def open_box(
+        *,
+        network: bool = False,
+        gpus: Sequence[str] = (),  # noqa: ARG001  # chosen by variables on a host
+        assets: Mapping[str, Path] = NO_ASSETS,
+    ) -> Iterator[StageBox]:
+        scratch = results / "boxes"
+        with adopted_box(folder, prefix, scratch, network=network, assets=assets) as box:
+            yield box
+
+    return Subject(folder=results, open_box=open_box, host=host, snapshot=snapshot, **facts)
 
 
 def report_of(path: str | Path | None) -> tuple[Report | None, str | None]:

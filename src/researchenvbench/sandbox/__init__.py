@@ -17,18 +17,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import RebError, SandboxError
+from ..network_use import FULL
 from ..process import Command, Finished, Running
 from .assets import NO_ASSETS
 from .engines import ENGINES
 from .tools import Tools
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ..attempt import Environment, Freshness
     from ..gpu.inventory import Gpu
+    from ..network_use import Reach
 
 __all__ = [
     "NO_ASSETS",
@@ -39,6 +42,7 @@ __all__ = [
     "Finished",
     "HostEnvironment",
     "Layout",
+    "Program",
     "Running",
     "Sandbox",
     "StageBox",
@@ -81,6 +85,16 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Program:
+    """An agent's program that a build box is to have, from a folder of this host."""
+
+    name: str
+    version: str
+    digest: str
+    folder: Path
+
+
+@dataclass(frozen=True)
 class Collected:
     """A file that left a box by copy."""
 
@@ -110,8 +124,8 @@ class Box(Protocol):
         """
         ...
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
-        """By which number programs here know each of the GPUs that were asked for."""
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
+        """By what programs here know each GPU that was asked for: a number, of a slice its UUID."""
         ...
 
     def run(
@@ -150,6 +164,7 @@ class Sandbox(Protocol):
     """One kind of place, and the life of an attempt's environment in it."""
 
     name: str
+    reach: Reach  #: what builds may reach; beyond the loopback its user has to serve it
 
     def check(self) -> None:
         """Look whether attempts can be made here at all.
@@ -168,7 +183,13 @@ class Sandbox(Protocol):
         ...
 
     def build_box(
-        self, attempt: Path, source: Path, *, key: str = "", gpus: Sequence[str] = ()
+        self,
+        attempt: Path,
+        source: Path,
+        *,
+        key: str = "",
+        gpus: Sequence[str] = (),
+        program: Program | None = None,
     ) -> AbstractContextManager[BuildBox]:
         """A box for the agent, with its own copy of `source` as the repository.
 
@@ -177,6 +198,7 @@ class Sandbox(Protocol):
             source: The pristine source.
             key: Of what the build is for; a box of the same key may be gone on with.
             gpus: UUIDs of the GPUs that the build is shown.
+            program: What the agent's own program is, where it is to be brought.
         """
         ...
 
@@ -224,9 +246,42 @@ class Sandbox(Protocol):
 class BuildBox(Box, Protocol):
     """An agent's box."""
 
+    def run(
+        self,
+        command: Command,
+        log: Path,
+        *,
+        on_line: Callable[[str], None] | None = None,
+        append: bool = False,
+        stop: Callable[[], bool] | None = None,
+    ) -> Finished:
+        """As in every box; `stop` is asked about once a second whether to end it."""
+        ...
+
+    @property
+    def program(self) -> Path | None:
+        """Where in the box the folder of the agent's program is; None: none was brought."""
+        ...
+
     @property
     def spent_s(self) -> float:
         """Seconds since the build began, also where it was interrupted and is gone on with."""
+        ...
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket on which the harness accepts what programs in the box connect to.
+
+        Its `getsockname` is where they reach it: 127.0.0.1 as they see it, whatever network
+        they have; where that is not allowed, the gateway of their network. A build that is
+        gone on with can listen at the same port again. Close it before the box is closed.
+
+        Args:
+            port: 0 lets the system choose.
+
+        Raises:
+            HostError: the port is taken, or this user may not have it.
+            SandboxError: the box has ended.
+        """
         ...
 
 
@@ -245,8 +300,11 @@ class StageBox(Box, Protocol):
         """A folder of the disk on which lies what is written in it; None: not of this host."""
         ...
 
-    def has_process(self, pid: int) -> bool:
-        """Whether a living process of this host, by its id here, runs in the box."""
+    def has_process(self, pid: int) -> bool | None:
+        """Whether a living process of this host, by its id here, runs in the box.
+
+        None where that cannot be told: it has ended, or this process namespace does not show it.
+        """
         ...
 
     def start(self, command: Command, log: Path) -> Running:
@@ -310,11 +368,18 @@ def choose_sandbox() -> tuple[str, str]:
     return "local", "; ".join(reasons)
 
 
-def make_sandbox(name: str, options: Mapping[str, object] | None = None) -> Sandbox:
+def make_sandbox(
+    name: str, options: Mapping[str, object] | None = None, reach: Reach = FULL
+) -> Sandbox:
     """The sandbox of that name. A new kind is a module of this package, named here.
 
+    Args:
+        name: One of `SANDBOXES`.
+        options: Its own.
+        reach: What builds in it may reach.
+
     Raises:
-        SandboxError: there is none of that name.
+        SandboxError: there is none of that name, or it cannot keep builds from the network.
     """
     if name == "local":
         from .local.sandbox import LocalSandbox
@@ -325,11 +390,17 @@ def make_sandbox(name: str, options: Mapping[str, object] | None = None) -> Sand
                 f"the local sandbox has no option {unknown[0]!r}",
                 advice="options such as memory and image are of containers: --sandbox podman",
             )
+        if reach.policy != "full":
+            raise SandboxError(
+                f"--network {reach.policy} cannot be had in the local sandbox: its programs have "
+                "this host's network",
+                advice="add --sandbox podman, or leave --network out",
+            )
         return LocalSandbox(**dict(options or {}))  # type: ignore[arg-type]  # checked there
     if name in ENGINES:
         from .containers.sandbox import ContainerSandbox
 
-        return ContainerSandbox(name, options)
+        return ContainerSandbox(name, options, reach)
     raise SandboxError(
         f"there is no sandbox {name!r}", advice=f"sandboxes of this version: {', '.join(SANDBOXES)}"
     )

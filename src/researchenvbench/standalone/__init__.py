@@ -9,4 +9,6 @@ supervise, execute, namespaces, orders, tree, holder, interactive
     json, no subprocess, no pathlib.
 attendant, examine, files and look/
     look at files of a box, once a question, and may import what they need.
+listener
+    makes a socket in the network of a box, once, and may as well.
 """

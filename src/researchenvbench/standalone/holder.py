@@ -126,16 +126,22 @@ def _bind(order: dict[str, Any]) -> None:
         _mount("ipc", b"tmpfs", "/dev/shm", b"tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=1777")  # noqa: S108 - the kernel's own place
 
 
-def _bring_up_loopback() -> None:
+def bring_up_loopback() -> None:
+    """Bring up the loopback interface of this process's network namespace, if it is down.
+
+    Raises:
+        StepError: this process may not.
+    """
     # Python's own socket module takes longer to import than all the rest together.
     handle = _libc.socket(_AF_INET, _SOCK_DGRAM, 0)
     if handle < 0:
         number = ctypes.get_errno()
         raise StepError("network", os.strerror(number), number)
     try:
-        answer = fcntl.ioctl(handle, _SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
-        flags = struct.unpack("16sh22x", answer)[1] | _IFF_UP
-        fcntl.ioctl(handle, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags))
+        said = fcntl.ioctl(handle, _SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
+        flags = struct.unpack("16sh22x", said)[1]
+        if not flags & _IFF_UP:  # to set what is set takes a right all the same
+            fcntl.ioctl(handle, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | _IFF_UP))
     except OSError as error:
         raise StepError("network", f"loopback: {error.strerror}") from error
     finally:
@@ -152,7 +158,7 @@ def _make(order: dict[str, Any]) -> int:
     if order["pid"]:
         _mount("pid", b"proc", "/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     if order["network"]:
-        _bring_up_loopback()
+        bring_up_loopback()
     return pid
 
 

@@ -76,6 +76,7 @@ def check_devices(
             owner=Owner.AGENT,
             reason=f"no usable interpreter: {subject.interpreter_error}",
         )
+    inventory = inventory.together()
     log = subject.logs / "C2.log"
     log.unlink(missing_ok=True)
     answers: dict[str, Any] = {}

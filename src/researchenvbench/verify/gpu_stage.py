@@ -35,8 +35,17 @@ _CANARY_WAIT_S = 600.0
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT")
 
 
-def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) -> LevelResult:
+def run_gpu_stage(
+    subject: Subject, name: StageName, inventory: GpuInventory, *, canaries: bool = True
+) -> LevelResult:
     """Run a stage on GPUs that nobody else uses, and judge what it did there.
+
+    Args:
+        subject: What is judged.
+        name: Of the stage.
+        inventory: The GPUs that may be leased.
+        canaries: Whether a failure is followed by the framework alone on the same GPUs, which
+            takes about a minute and decides nothing.
 
     Raises:
         TaskError: the stage names something that is not there.
@@ -45,18 +54,19 @@ def run_gpu_stage(subject: Subject, name: StageName, inventory: GpuInventory) ->
     """
     task = subject.task
     assert task is not None  # noqa: S101  # callers ask for stages of a task
-    if refusal := not_to_be_run(subject, name, len(inventory.gpus)):
-        return refusal
     stage, count = task.stages[name], task.gpus(name)
+    choice = inventory.for_stage(count)
+    if refusal := not_to_be_run(subject, name, len(choice)):
+        return refusal
     try:
         with leased(
             count,
-            inventory.gpus,
+            choice,
             time_limit_s=stage.time_limit_s,
             whose=f"{task.name} {name} ({subject.folder})",
             say=subject.say,
         ) as gpus:
-            return _run_on(subject, name, gpus)
+            return _run_on(subject, name, gpus, canaries)
     except NoLeaseError as error:
         return _host(name, Want.GPU, str(error.args[0]), advice=error.advice)
 
@@ -67,24 +77,25 @@ def with_canary(subject: Subject, result: LevelResult, inventory: GpuInventory) 
     Only where the report claims something of it, and this host can say.
     """
     claimed = subject.report is not None and subject.report.ddp_expected_ok is not None
-    if not claimed or not needs_canary(result) or len(inventory.gpus) < _SEVERAL:
+    choice = inventory.for_stage(_SEVERAL)
+    if not claimed or not needs_canary(result) or len(choice) < _SEVERAL:
         return result
     try:
         with leased(
             _SEVERAL,
-            inventory.gpus,
+            choice,
             time_limit_s=_CANARY_WAIT_S,
             whose=f"canaries ({subject.folder})",
             say=subject.say,
         ) as gpus:
             if told(gpus, subject.host.variables).cause(_SEVERAL):
                 return result
-            return result.model_copy(update={"canaries": run_canaries(subject, gpus)})
+            return result.model_copy(update={"canaries": run_canaries(subject, gpus, "torch")})
     except NoLeaseError:
         return result
 
 
-def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResult:
+def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu], canaries: bool) -> LevelResult:
     variables = subject.host.variables
     subject.say(f"{name}: whether this host's GPUs can compute")
     host = told(gpus, variables)
@@ -103,12 +114,11 @@ def _run_on(subject: Subject, name: StageName, gpus: Sequence[Gpu]) -> LevelResu
     if result.verdict is not Verdict.FAILED or result.owner is not Owner.AGENT:
         return result
     result = _not_the_hosts(result, gpus, look(gpus, variables))
-    if result.verdict is not Verdict.FAILED:
+    if result.verdict is not Verdict.FAILED or not canaries:
         return result
-    canaries = run_canaries(subject, gpus)
-    words = canary_words(canaries)
-    advice = "; ".join(one for one in (result.advice, words) if one)
-    return result.model_copy(update={"canaries": canaries, "advice": advice})
+    found = run_canaries(subject, gpus)
+    advice = "; ".join(one for one in (result.advice, canary_words(found)) if one)
+    return result.model_copy(update={"canaries": found, "advice": advice})
 
 
 def _crashed(subject: Subject, result: LevelResult) -> bool:
@@ -193,15 +203,20 @@ def _not_the_hosts(result: LevelResult, gpus: Sequence[Gpu], host: Preflight) ->
     if neighbours:
         names = ", ".join(f"{one.name or 'a program'} ({one.pid})" for one in neighbours)
         return _excused(result, f"others used its GPUs while it ran: {names}")
+    unknown = result.gpu_use.unidentified if result.gpu_use else ()
+    if lasting := [one for one in unknown if any(seen.samples > 1 for seen in one.seen)]:
+        pids = ", ".join(str(one.pid) for one in lasting)
+        why = f"witness: process {pids} was on its GPUs, and whose it is could not be told"
+        return _excused(result, why, Want.WITNESS)
     return result
 
 
-def _excused(result: LevelResult, cause: str) -> LevelResult:
+def _excused(result: LevelResult, cause: str, want: Want = Want.GPU) -> LevelResult:
     return result.model_copy(
         update={
             "verdict": Verdict.INCONCLUSIVE,
             "owner": Owner.HOST,
-            "want": Want.GPU,
+            "want": want,
             "reason": cause,
             # Where the proof alone was missing, the entry point itself had passed.
             "details": {"entry_point": Verdict.FAILED, **result.details, "why": result.reason},

@@ -76,7 +76,7 @@ def look(gpus: Sequence[Gpu], variables: Mapping[str, str]) -> Preflight:
     Raises:
         SandboxError: no program can be started.
     """
-    names = {gpu.uuid: str(gpu.index) for gpu in gpus}
+    names = {_as_cuda_says(gpu): gpu.number for gpu in gpus}
     environment = {
         **process.STAND_ALONE_ENV,
         **variables,
@@ -84,11 +84,11 @@ def look(gpus: Sequence[Gpu], variables: Mapping[str, str]) -> Preflight:
     }
     if folders := os.environ.get("LD_LIBRARY_PATH"):
         environment["LD_LIBRARY_PATH"] = folders  # some hosts have the driver's libraries there
-    facts: dict[str, Any] = {"gpus": [f"{gpu.index}: {gpu.name}" for gpu in gpus]}
+    facts: dict[str, Any] = {"gpus": [f"{gpu.number}: {gpu.name}" for gpu in gpus]}
     with tempfile.TemporaryDirectory(prefix="reb-preflight-") as name:
         log = Path(name) / "log"
         argv = [*process.stand_alone("cuda"), str(secrets.randbelow(1 << 31)), str(BUSY_S)]
-        with Watch(list(names), lambda pid: descends(pid, os.getpid())) as watch:
+        with Watch([gpu.uuid for gpu in gpus], lambda pid: descends(pid, os.getpid())) as watch:
             finished = process.run(
                 argv, cwd=Path(name), env=environment, log=log, time_limit_s=_TIME_LIMIT_S
             )
@@ -105,10 +105,15 @@ def look(gpus: Sequence[Gpu], variables: Mapping[str, str]) -> Preflight:
     return Preflight(
         problem=problem,
         between=between,
-        sees_processes=set(names) <= {gpu for one in mine for gpu in one.samples},
+        sees_processes={gpu.uuid for gpu in gpus} <= {gpu for one in mine for gpu in one.samples},
         sees_busy=any(percent for one in mine for percent in one.percent.values()),
         facts=facts,
     )
+
+
+def _as_cuda_says(gpu: Gpu) -> str:
+    """The UUID as our program writes what CUDA says, which knows no kinds of them."""
+    return f"GPU-{gpu.uuid.partition('-')[2]}"
 
 
 def _step(line: str) -> dict[str, Any] | None:

@@ -115,6 +115,6 @@ def stage_environment(
     # Byte code beside the sources is not read: nobody lists it, and it can be of other code.
     environment["PYTHONPYCACHEPREFIX"] = str(box.layout.cache / "byte-code")
     # An empty value hides every GPU; indices, since launchers parse integers.
-    environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in box.gpu_indices(gpus))
+    environment["CUDA_VISIBLE_DEVICES"] = ",".join(box.gpu_indices(gpus))
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     return environment

@@ -11,10 +11,10 @@ from researchenvbench.sandbox.containers import given
 from researchenvbench.sandbox.containers.given import (
     CERTIFICATES,
     container_variables,
-    devices,
     needs_host_network,
     package_mounts,
 )
+from researchenvbench.sandbox.containers.gpus import devices
 from researchenvbench.sandbox.containers.options import Options
 from researchenvbench.sandbox.engines.engine import Engine
 

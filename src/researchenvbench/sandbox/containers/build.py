@@ -22,15 +22,18 @@ from typing import TYPE_CHECKING
 
 from ... import process
 from ...errors import LimitReachedError, SandboxError
+from ..engines.reaching import listen_in_container
 from . import copies
 from .clock import now
 from .disk import DiskWatch
 from .following import END, ENDED_AT, FOLLOW, VARIABLE
 from .given import container_variables
+from .gpus import in_container
 from .journal import Started, WasRead
 from .keepable import names_trouble
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
 
     from ...gpu.inventory import Gpu
@@ -57,8 +60,10 @@ class ContainerBuildBox:
         layout: Layout,
         image_variables: Mapping[str, str],
         disk_limit_bytes: int,
+        program: Path | None = None,
     ) -> None:
         self.layout = layout
+        self.program = program
         self._engine, self._journal = engine, journal
         self._image_variables = image_variables
         self._disk = DiskWatch(engine, journal.container, disk_limit_bytes)
@@ -66,9 +71,9 @@ class ContainerBuildBox:
         self._next = self._next_read = 0
         self._ended_at: float | None = None  #: of the command that ran while nobody was there
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
         """Those that were asked for are all that are there."""
-        return list(range(len(gpus)))
+        return in_container(gpus)
 
     @property
     def spent_s(self) -> float:
@@ -78,6 +83,10 @@ class ContainerBuildBox:
     def variables(self, host: HostEnvironment, *, installs: bool) -> dict[str, str]:
         """The environment of a program here, before the prefix, the report and the task."""
         return container_variables(self._image_variables, self.layout, host, installs=installs)
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket that listens where programs in the container reach it."""
+        return listen_in_container(self._engine, self._journal.container, port)
 
     def resume(self) -> None:
         """Take the build up again where an earlier life of the harness was ended.
@@ -108,6 +117,7 @@ class ContainerBuildBox:
         *,
         on_line: Callable[[str], None] | None = None,
         append: bool = False,
+        stop: Callable[[], bool] | None = None,
     ) -> Finished:
         """Run to the end, output streamed to `log`; never raises for what the program does.
 
@@ -142,7 +152,7 @@ class ContainerBuildBox:
         entry.log, entry.log_at, entry.log_end = place, log_at, log_at
         self._journal.save()
         before = commands[number - 1].token if number else ""
-        finished = self._follow(command, entry.token, before, log, on_line, append=append)
+        finished = self._follow(command, entry.token, before, log, on_line, stop, append=append)
         if resumed:
             ended_at = self._ended_at or now()
             finished = replace(finished, seconds=max(0.0, ended_at - entry.began))
@@ -203,6 +213,7 @@ class ContainerBuildBox:
         before: str,
         log: Path,
         on_line: Callable[[str], None] | None,
+        stop: Callable[[], bool] | None,
         *,
         append: bool,
     ) -> Finished:
@@ -226,6 +237,7 @@ class ContainerBuildBox:
                     time_limit_s=command.time_limit_s,
                     on_line=on_line,
                     append=append,
+                    stop=stop,
                 )
         except LimitReachedError as reached:
             raise self._limited(str(reached.args[0])) from reached

@@ -1,4 +1,4 @@
-"""What containers are given: labels, mounts, devices and variables.
+"""What containers are given: labels, mounts and variables; devices are of `gpus.py`.
 
 All of it is decided here, as arguments of the engine; nothing is started.
 """
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from ...gpu.inventory import inventory
 from ...owner import this_owner
 from ..engines.engine import LABEL
 from ..engines.mounts import shown
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from .. import HostEnvironment, Layout
-    from ..engines.engine import Engine
 
 #: By which an attempt's containers are found; environments and what is started from them have
 #: an empty one.
@@ -79,16 +77,6 @@ def attempt_key(attempt: Path) -> str:
     A path with a comma in it is none.
     """
     return hashlib.sha256(os.fsencode(attempt.resolve())).hexdigest()[:24]
-
-
-def devices(engine: Engine, gpus: Sequence[str]) -> list[str]:
-    """Flags that show GPUs, given by UUID, and no others."""
-    if not gpus:
-        return []
-    if not engine.dialect.is_podman:
-        return ["--gpus", f'"device={",".join(gpus)}"']
-    numbers = {gpu.uuid: gpu.index for gpu in inventory({}).gpus}
-    return [f"--device=nvidia.com/gpu={numbers.get(uuid, uuid)}" for uuid in gpus]
 
 
 def package_mounts(host: HostEnvironment, certificates: Path = CERTIFICATES) -> list[str]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 from ...attempt import Environment, Freshness
 from ...errors import EnvironmentUnusableError, HostError, SandboxError
 from ...gpu.inventory import gpu_words, inventory
+from ...network_use import FULL
 from ...places import default_cache
 from .. import NO_ASSETS, Layout
 from ..engines.bundle import bundle
@@ -40,20 +41,23 @@ from .freezing import freeze
 from .given import (
     ATTEMPT_KEY,
     attempt_key,
-    devices,
     image_variables,
     labels,
     needs_host_network,
     package_mounts,
 )
+from .gpus import devices
 from .inventory import BASE_DIGEST, BASE_ID, BASE_NAME, ENVIRONMENTS, SHOWN_GPUS
 from .journal import Journal
 from .options import Options, bytes_of
+from .programs import PLACE, image_with
 from .stage import Start, image_gone, open_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ...network_use import Reach
+    from .. import HostEnvironment, Program
     from .stage import ContainerStageBox
 
 _FROZEN, _JOURNAL = "frozen.json", "container.json"
@@ -77,9 +81,17 @@ _LAYOUT = Layout(
 class ContainerSandbox:
     """Attempts in containers of podman or docker."""
 
-    def __init__(self, name: str, options: Mapping[str, object] | None = None) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, options: Mapping[str, object] | None = None, reach: Reach = FULL
+    ) -> None:
+        self.name, self.reach = name, reach
         self._options = Options.of(options or {})
+        if reach.policy != "full" and self._options.network:
+            raise SandboxError(
+                f"--sandbox-option network={self._options.network} gives builds a network, and "
+                f"--network {reach.policy} takes it from them",
+                advice="leave one of them out",
+            )
 
     @functools.cached_property
     def engine(self) -> Engine:
@@ -94,6 +106,11 @@ class ContainerSandbox:
     def check(self) -> None:
         """Look whether the engine starts containers, and has what was chosen for them."""
         self._options.check(self.engine)
+        if self.reach.policy == "registries" and self.engine.why_outside:
+            raise HostError(
+                f"--network registries cannot be had here: {self.engine.why_outside}",
+                advice="run reb as root or use --sandbox podman; reb doctor says more",
+            )
         self.base_image()
 
     def layout(self, attempt: Path) -> Layout:  # noqa: ARG002 - the same for all
@@ -115,19 +132,26 @@ class ContainerSandbox:
 
     @contextmanager
     def build_box(
-        self, attempt: Path, source: Path, *, key: str = "", gpus: Sequence[str] = ()
+        self,
+        attempt: Path,
+        source: Path,
+        *,
+        key: str = "",
+        gpus: Sequence[str] = (),
+        program: Program | None = None,
     ) -> Iterator[ContainerBuildBox]:
         """The container of an agent, with its own copy of `source`; attached to where it runs."""
         resumed = self._resumable(attempt, key)
         if resumed is None:
             self.discard(attempt)
-        journal = resumed or self._begin(attempt, source, key, gpus)
+        journal = resumed or self._begin(attempt, source, key, gpus, program)
         box = ContainerBuildBox(
             self.engine,
             journal,
             _LAYOUT,
             self._variables_of(journal.image),
             bytes_of(self._options.disk, "disk"),
+            PLACE if program else None,
         )
         try:
             if resumed is not None:
@@ -155,6 +179,8 @@ class ContainerSandbox:
         except (KeyboardInterrupt, SandboxError, HostError):
             self.discard(attempt)
             raise
+        known = known_image(engine, image.id) if image else None
+        told = known.labels if known else {}
         environment = Environment(
             sandbox=self.name,
             digest=image.id if image else _digest_of(f"{journal.container} {unusable}"),
@@ -164,10 +190,11 @@ class ContainerSandbox:
             ended_processes=tuple(journal.left),
             image=image.id if image else None,
             image_digest=image.digest if image else None,
-            content_digest=known_image(engine, image.id).content if image else None,
-            base_image=base.name,
-            base_image_id=base.id,
-            base_image_digest=base.digest,
+            content_digest=known.content if known else None,
+            # Where an agent's program was put between the two, the base is still the base.
+            base_image=told.get(BASE_NAME) or base.name,
+            base_image_id=told.get(BASE_ID) or base.id,
+            base_image_digest=(told.get(BASE_DIGEST) or None) if told else base.digest,
             unusable=unusable,
         )
         environment.save(attempt / _FROZEN)
@@ -265,25 +292,33 @@ class ContainerSandbox:
             ) from error
         Journal("", "", "", 0.0, path=attempt / _JOURNAL).remove()
 
-    def _begin(self, attempt: Path, source: Path, key: str, gpus: Sequence[str]) -> Journal:
+    def _begin(
+        self,
+        attempt: Path,
+        source: Path,
+        key: str,
+        gpus: Sequence[str],
+        program: Program | None,
+    ) -> Journal:
         """Start the container, and copy the source into it."""
         engine, base = self.engine, self.base_image()
+        image = image_with(engine, base, program) if program else base
         host = host_environment()
         container = engine.ask(
             *("run", "--detach", "--interactive", "--pull", "never"),
             *("--stop-timeout", "0"),  # its first process heeds no other signal than KILL
-            *self._network(host_network=needs_host_network(host)),
+            *self._build_network(host),
             *engine.run_flags,
             *self._options.limits(engine),
             *labels("build", attempt),
             *_told(base, gpus),
             *devices(engine, gpus),
             *package_mounts(host),
-            *("--workdir", "/", "--entrypoint", "", base.id),
+            *("--workdir", "/", "--entrypoint", "", image.id),
             *("/bin/sh", "-c", INIT),
         ).splitlines()[-1]
         path = attempt / _JOURNAL
-        journal = Journal(container, self._key(key), base.id, now(), path=path)
+        journal = Journal(container, self._key(key), image.id, now(), path=path)
         try:
             copy_tree(engine, container, source, _LAYOUT.repo, _BUILD_FOLDERS)
             journal.save()
@@ -292,6 +327,11 @@ class ContainerSandbox:
             raise
         return journal
 
+    def _build_network(self, host: HostEnvironment) -> list[str]:
+        if self.reach.policy != "full":
+            return ["--network", "none"]
+        return self._network(host_network=needs_host_network(host))
+
     def _network(self, *, host_network: bool) -> list[str]:
         """Flags of a container that has a network."""
         if self._options.network:
@@ -299,8 +339,8 @@ class ContainerSandbox:
         return ["--network", "host"] if host_network else []
 
     def _key(self, key: str) -> str:
-        """A digest of what a build is for, the options of its container among it."""
-        return _digest_of(f"{key} {self._options}")
+        """A digest of what a build is for, its container's options and network among it."""
+        return _digest_of(f"{key} {self._options} {self.reach!r}")
 
     def _resumable(self, attempt: Path, key: str) -> Journal | None:
         """The journal of a build of that key whose container is as it was left."""

@@ -27,7 +27,8 @@ from ..engines.storage import storage_of
 from .attended import START_S, Attended, LateError
 from .build import environment_flags
 from .disk import DiskWatch
-from .given import container_variables, devices, labels, package_mounts
+from .given import container_variables, labels, package_mounts
+from .gpus import devices, in_container
 from .options import Options, bytes_of
 
 if TYPE_CHECKING:
@@ -216,9 +217,9 @@ class ContainerStageBox:
         """Where the engine keeps what containers write."""
         return storage_of(self._engine)
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
         """Those that were asked for are all that are there."""
-        return list(range(len(gpus)))
+        return in_container(gpus)
 
     def run(
         self,
@@ -241,12 +242,12 @@ class ContainerStageBox:
         )
         return self._explained(finished)
 
-    def has_process(self, pid: int) -> bool:
+    def has_process(self, pid: int) -> bool | None:
         """Whether a process is in the container: by its control group, which all may read."""
         try:
             return self._name in Path(f"/proc/{pid}/cgroup").read_text()
         except OSError:
-            return False
+            return None
 
     def start(self, command: Command, log: Path) -> Running:
         """Start beside others; what still runs when the box closes ends with it."""

@@ -76,6 +76,7 @@ class Engine:
     global_flags: tuple[str, ...] = ()  #: before the command, such as another runtime
     run_flags: tuple[str, ...] = ()  #: of every container
     limits: bool = True  #: memory, CPUs and processes can be limited
+    why_outside: str = ""  #: why the networks of its containers cannot be entered; empty: they can
     notes: tuple[str, ...] = ()  #: what was added or left out, and why
 
     @property

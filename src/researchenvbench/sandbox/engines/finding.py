@@ -26,6 +26,7 @@ from .bundle import bundle, bundled_tools, new_place
 from .dialect import dialect_of
 from .engine import LABEL, AbsentError, Engine, printable
 from .mounts import shown
+from .reaching import listen_in_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 _PROBE_IMAGE = "localhost/researchenvbench/probe:1"
 _ANSWER = "a container of reb"
 _MOST_FILES = 1 << 20
+#: Of what is kept of an engine; another one is not understood.
+_KEPT = 2
+#: A probe that is entered ends by itself where nobody ends it.
+_PROBE_S = 120
 #: Limits that no probe comes near.
 _LIMITS_TRIED = ("--memory", "512m", "--cpus", "1", "--pids-limit", "100")
 
@@ -131,6 +136,7 @@ def _key(engine: Engine) -> str:
     """A digest of what decides the flags; asking the engine itself would take longer."""
     installed = os.stat(engine.program)  # noqa: PTH116 - of the program that a link names
     facts = (
+        _KEPT,
         engine.program,
         (installed.st_size, installed.st_mtime_ns),
         os.environ.get("DOCKER_HOST", "") if engine.name == "docker" else "",
@@ -189,7 +195,21 @@ def _with_extras(engine: Engine, tools: Path) -> Engine:
     except SandboxError as error:
         note = f"no limits on memory, CPUs and processes: {error.args[0]}"
         engine = replace(engine, limits=False, notes=(*engine.notes, note))
-    return engine
+    return replace(engine, why_outside=_why_outside(engine, tools))
+
+
+def _why_outside(engine: Engine, tools: Path) -> str:
+    """Why the harness cannot listen in the network of a container; empty where it can."""
+    container, code = "", f"import time; time.sleep({_PROBE_S})"
+    try:
+        container = _probe(engine, tools, code, "--detach", "--stop-timeout", "0")
+        listen_in_container(engine, container, 0).close()
+    except (SandboxError, HostError) as error:
+        return str(error.args[0])
+    finally:
+        if container:
+            engine.remove(container)
+    return ""
 
 
 def _start(engine: Engine, tools: Path, *flags: str) -> None:
@@ -198,16 +218,22 @@ def _start(engine: Engine, tools: Path, *flags: str) -> None:
     Raises:
         SandboxError: it does not.
     """
+    said = _probe(engine, tools, f"print({_ANSWER!r})", "--rm", *flags)
+    if said != _ANSWER:
+        raise SandboxError(f"a container said {printable(said)!r}")
+
+
+def _probe(engine: Engine, tools: Path, code: str, *flags: str) -> str:
+    """Run Python in a container without a network; the last line that the engine prints."""
     place = new_place()
     python = bundled_tools(tools, place).python
     said = engine.ask(
-        *("run", "--rm", "--network", "none", *engine.run_flags, *flags),
+        *("run", "--network", "none", *engine.run_flags, *flags),
         *("--label", f"{LABEL}.kind=probe", "--label", f"{LABEL}.owner={this_owner()}"),
         *(*shown(tools, place), "--entrypoint", ""),
-        *(_PROBE_IMAGE, *python, "-I", "-S", "-c", f"print({_ANSWER!r})"),
+        *(_PROBE_IMAGE, *python, "-I", "-S", "-c", code),
     )
-    if said.splitlines()[-1:] != [_ANSWER]:
-        raise SandboxError(f"a container said {printable(said.partition(chr(10))[0])!r}")
+    return said.splitlines()[-1] if said else ""
 
 
 def _make_probe_image(engine: Engine) -> None:

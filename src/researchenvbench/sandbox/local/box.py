@@ -13,11 +13,13 @@ from ... import process
 from ...errors import SandboxError
 from ...standalone.tree import descends
 from ..host_environment import base_environment
+from ..listening import listen_on_host, listen_within
 from ..tools import host_tools
 from . import inside
 from .examine import Examines
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
 
     from ...attempt import Freshness
@@ -33,8 +35,14 @@ class LocalBox:
     shares_system = True
     spent_s = 0.0  #: a build here ends with the harness, and begins anew
 
-    def __init__(self, layout: Layout, namespaces: Namespaces | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        namespaces: Namespaces | None = None,
+        program: Path | None = None,
+    ) -> None:
         self.layout = layout
+        self.program = program  #: of an agent; it is used where it lies on this host
         self._namespaces = namespaces
 
     @functools.cached_property
@@ -48,9 +56,9 @@ class LocalBox:
         """The environment of a program here, before the prefix, the report and the task."""
         return base_environment(self.layout, host, installs=installs)
 
-    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[int]:
+    def gpu_indices(self, gpus: Sequence[Gpu]) -> list[str]:
         """This host's."""
-        return [gpu.index for gpu in gpus]
+        return [gpu.shown_as for gpu in gpus]
 
     def run(
         self,
@@ -59,6 +67,7 @@ class LocalBox:
         *,
         on_line: Callable[[str], None] | None = None,
         append: bool = False,
+        stop: Callable[[], bool] | None = None,
     ) -> Finished:
         """Run to the end, output streamed to `log`; never raises for what the program does."""
         return process.run(
@@ -70,6 +79,7 @@ class LocalBox:
             on_line=on_line,
             append=append,
             namespaces_of=self._holder,
+            stop=stop,
         )
 
     def read(self, path: Path, limit_bytes: int) -> bytes:
@@ -87,6 +97,10 @@ class LocalBox:
         """Write many."""
         for path, content in files.items():
             self.put(path, content)
+
+    def listen(self, port: int) -> socket.socket:
+        """A socket that listens at 127.0.0.1, as programs in the box see it."""
+        return listen_on_host(port) if self._holder is None else listen_within(self._holder, port)
 
     @property
     def _holder(self) -> int | None:
@@ -117,15 +131,19 @@ class LocalStageBox(Examines, LocalBox):
         self.tools = host_tools()
         self._scratch = self.disk = scratch
 
-    def has_process(self, pid: int) -> bool:
+    def has_process(self, pid: int) -> bool | None:
         """Whether a process is in this box's namespaces, or was started from here without any."""
+        if not Path(f"/proc/{pid}").exists():
+            return None
         if self._holder is None:
             return pid != os.getpid() and descends(pid, os.getpid())
         try:
-            theirs = Path(f"/proc/{pid}/ns/mnt").stat()
             ours = Path(f"/proc/{self._holder}/ns/mnt").stat()
+            theirs = Path(f"/proc/{pid}/ns/mnt").stat()
+        except PermissionError:
+            return False  # another user's; those of a box are ours
         except OSError:
-            return False
+            return None
         return theirs.st_ino == ours.st_ino
 
     def start(self, command: Command, log: Path) -> Running:

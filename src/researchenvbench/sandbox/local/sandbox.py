@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ...attempt import Environment
 from ...errors import SandboxError
+from ...network_use import FULL
 from .. import NO_ASSETS, Layout
 from ..removing import remove_tree
 from .box import LocalBox, LocalStageBox
@@ -32,6 +33,7 @@ from .stage import Fresh, judged, make_stage_folders, open_stage_box
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from .. import Program
 
 _FROZEN = "frozen.json.gz"
 
@@ -40,6 +42,7 @@ class LocalSandbox:
     """Attempts in folders of this host."""
 
     name = "local"
+    reach = FULL
 
     def __init__(self, fresh: Fresh = "auto") -> None:
         self._fresh = fresh
@@ -82,6 +85,7 @@ class LocalSandbox:
         *,
         key: str = "",  # noqa: ARG002 - every build is a new one
         gpus: Sequence[str] = (),  # noqa: ARG002 - chosen by variables on a host
+        program: Program | None = None,
     ) -> Iterator[LocalBox]:
         """A new box for the agent, with its own copy of `source`; an older one is removed."""
         layout = self.layout(attempt)
@@ -94,7 +98,7 @@ class LocalSandbox:
             _copy(source, layout.repo)
         except OSError as error:
             raise SandboxError(f"{attempt}: the box cannot be made: {_sentence(error)}") from error
-        yield LocalBox(layout)
+        yield LocalBox(layout, program=program.folder if program else None)
 
     def freeze(self, attempt: Path) -> Environment:
         """End what the build left running, and list every file of the box."""

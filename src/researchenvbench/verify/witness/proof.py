@@ -73,6 +73,8 @@ def _short_of_computing(use: GpuUse, gpu: str, grades: Mapping[str, Grade]) -> P
         return Proof(Verdict.FAILED, grades, why, Owner.AGENT)
     if grades[gpu] is Grade.OBSERVED:
         return None
+    if grades[gpu] is Grade.NONE and (whose := _unidentified(use, gpu)):
+        return _unseen(grades, f"{whose} on {number}, and whose it is cannot be told: {_WHY}")
     if grades[gpu] is Grade.NONE and use.sees_processes:
         claimed = sum(one.kernels for process in use.processes for one in process.counted)
         forged = f", and {claimed} launches are claimed" if claimed else ""
@@ -82,7 +84,8 @@ def _short_of_computing(use: GpuUse, gpu: str, grades: Mapping[str, Grade]) -> P
         return Proof(Verdict.FAILED, grades, why, Owner.AGENT)
     if grades[gpu] is Grade.PRESENT:
         return _unseen(grades, f"a process was on {number}, and whether it computed was not seen")
-    return _unseen(grades, f"nothing was seen on {number}, by a witness that may not see")
+    why = f"nothing was seen on {number}, by a witness that did not see the preflight's program"
+    return _unseen(grades, f"{why} either: {_WHY}")
 
 
 def _talked(use: GpuUse, grades: Mapping[str, Grade]) -> Proof:
@@ -114,6 +117,17 @@ def _talked(use: GpuUse, grades: Mapping[str, Grade]) -> Proof:
     return _unseen(grades, "whether the processes talked over NCCL could not be seen")
 
 
+def _unidentified(use: GpuUse, gpu: str) -> str:
+    """Who was on a GPU of whom nobody knows whose it is, in words; empty where there is none."""
+    pids = [one.pid for one in use.unidentified if any(seen.gpu == gpu for seen in one.seen)]
+    return f"process {', '.join(map(str, pids))} was" if pids else ""
+
+
+#: What such a host lacks.
+_WHY = (
+    "reb must share the process namespace that the driver counts in, as on the host itself or in "
+    "a container with --pid=host, and /proc must show others' processes"
+)
 _WORK = (Grade.COUNTED, Grade.OBSERVED)
 
 

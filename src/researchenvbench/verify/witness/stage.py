@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import SandboxError
@@ -70,7 +71,9 @@ class Witness:
                 trouble = f"the counts cannot be read: {error.args[0]}"
         shown = tuple(gpu.uuid for gpu in self._gpus)
         stage = [one for one in watch.processes.values() if one.is_stage]
-        others = [one for one in watch.processes.values() if not one.is_stage]
+        others = [one for one in watch.processes.values() if one.is_stage is False]
+        unknown = [one for one in watch.processes.values() if one.is_stage is None]
+        found = [_named_as_shown(counts, shown) for counts in found]
         by_pid = {counts.pid: counts for counts in found}
         processes = [_process(one, _counts_of(one, by_pid)) for one in stage]
         known = {one.inner_pids[-1] if one.inner_pids else one.pid for one in stage}
@@ -83,6 +86,9 @@ class Witness:
             ),
             neighbours=tuple(
                 _process(one, None) for one in others if any(gpu in shown for gpu in one.samples)
+            ),
+            unidentified=tuple(
+                _process(one, None) for one in unknown if any(gpu in shown for gpu in one.samples)
             ),
             carried=tuple(one for one in watch.carried if one.gpu in shown),
             sees_processes=self._sees,
@@ -102,6 +108,13 @@ class Witness:
                 found += [counts] if counts else []
             file.copy.unlink()
         return found
+
+
+def _named_as_shown(counts: Counts, shown: Sequence[str]) -> Counts:
+    """With the UUIDs of slices as NVML writes them: the counter has the number alone."""
+    slices = {f"GPU-{uuid.partition('-')[2]}": uuid for uuid in shown if uuid.startswith("MIG-")}
+    devices = tuple(replace(one, gpu=slices.get(one.gpu, one.gpu)) for one in counts.devices)
+    return replace(counts, devices=devices)
 
 
 def _counts_of(one: Watched, by_pid: Mapping[int, Counts]) -> Counts | None:

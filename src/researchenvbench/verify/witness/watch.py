@@ -35,7 +35,7 @@ class Watched:
     pid: int
     name: str
     inner_pids: tuple[int, ...]  #: its ids in the process namespaces below ours
-    is_stage: bool
+    is_stage: bool | None  #: None: it could not be told
     libraries: set[str] = field(default_factory=set)
     memory: dict[str, int] = field(default_factory=dict)
     percent: dict[str, int] = field(default_factory=dict)
@@ -59,14 +59,15 @@ class Watch:
 
     Args:
         gpus: UUIDs of the GPUs to look at: all of the host, so that use of others is seen.
-        belongs: Whether a process is the stage's, asked once for each while it lives.
+        belongs: Whether a process is the stage's, asked while it lives until it can be told;
+            None: it cannot.
         connect: Opens NVML.
     """
 
     def __init__(
         self,
         gpus: Sequence[str],
-        belongs: Callable[[int], bool],
+        belongs: Callable[[int], bool | None],
         *,
         connect: Callable[[], AbstractContextManager[Nvml]] = nvml,
     ) -> None:
@@ -151,10 +152,14 @@ class Watch:
                     watched.percent[gpu] = max(watched.percent.get(gpu, 0), one.percent)
 
     def _known(self, pid: int) -> Watched:
-        if pid not in self.processes:
+        one = self.processes.get(pid)
+        if one is None:
             name, inner = _identity(pid)
-            self.processes[pid] = Watched(pid, name, inner, self._belongs(pid))
-        return self.processes[pid]
+            one = self.processes[pid] = Watched(pid, name, inner, self._belongs(pid))
+        elif one.is_stage is None:
+            one.is_stage = self._belongs(pid)
+            one.name, one.inner_pids = _identity(pid)
+        return one
 
 
 def _identity(pid: int) -> tuple[str, tuple[int, ...]]:

@@ -1,0 +1,172 @@
+"""Codex: the session file that it keeps, and what `codex exec --json` prints.
+
+The session has all: times, working folders, tokens of each turn. What is printed has commands
+and their ends, and is read where the session is not there.
+"""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from ...model_use import Tokens
+from ..transcript import Step, shortened
+from . import table, text_of, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SHELL_WORDS = 3  #: a shell, its flag, and the command
+
+
+def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
+    """The steps of a session file."""
+    found: list[Step] = []
+    said, turn, tokens = "", "", None
+    for line in lines:
+        given = table(line.get("payload"))
+        if line.get("type") == "token_usage_record":
+            tokens = _tokens(table(given.get("usage")))
+            turn = text_of(given.get("response_id"))
+            continue
+        item = table(given.get("item"))
+        if line.get("type") != "event_msg" or given.get("type") != "item_completed":
+            continue
+        if item.get("type") == "AgentMessage":
+            said = text_of(item.get("content")) or said
+            continue
+        for facts in _facts(item):
+            found.append(
+                Step(
+                    number=len(found) + 1,
+                    began=_time(given.get("started_at_ms"), item.get("duration")),
+                    said=shortened(said),
+                    turn=turn,
+                    tokens=tokens,
+                    **facts,
+                )
+            )
+            said, tokens = "", None
+    return found
+
+
+def from_output(lines: Iterable[dict[str, Any]]) -> list[Step]:
+    """The steps of what the program printed."""
+    found: list[Step] = []
+    said = ""
+    for line in lines:
+        item = table(line.get("item"))
+        if line.get("type") != "item.completed":
+            continue
+        if item.get("type") == "agent_message":
+            said = text_of(item.get("text")) or said
+        for facts in _facts(item):
+            found.append(Step(number=len(found) + 1, said=shortened(said), **facts))
+            said = ""
+    return found
+
+
+def _facts(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What an item is in our words; nothing where it is none of the agent's doing."""
+    kind = item.get("type")
+    if kind in ("CommandExecution", "command_execution"):
+        status = item.get("exit_code")
+        status = status if isinstance(status, int) else None
+        yield {
+            "kind": "command",
+            "command": _command(item.get("command")),
+            "cwd": _folder(item.get("cwd")),
+            "exit_status": status,
+            "failed": item.get("status") == "failed" or bool(status),
+            "output": shortened(text_of(item.get("aggregated_output"))),
+            "seconds": _seconds(item.get("duration")),
+        }
+    elif kind in ("FileChange", "file_change"):
+        yield from _changes(item)
+    elif kind in ("McpToolCall", "mcp_tool_call", "WebSearch", "web_search"):
+        yield {"kind": "other", "command": str(item.get("tool") or kind)}
+
+
+def _changes(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Files that a patch makes are written; of others the patch is shown."""
+    changes = item.get("changes")
+    pairs = changes.items() if isinstance(changes, dict) else ()
+    failed = item.get("status") == "failed"
+    for path, change in pairs:
+        change = table(change)
+        if isinstance(change.get("content"), str) and change.get("type") == "add":
+            yield {
+                "kind": "write",
+                "path": str(path),
+                "content": change["content"],
+                "failed": failed,
+            }
+        else:
+            yield {
+                "kind": "other",
+                "command": "apply_patch",
+                "path": str(path),
+                "content": text_of(change.get("unified_diff")),
+                "failed": failed,
+            }
+    if isinstance(changes, list):  # printed: names only
+        for change in map(table, changes):
+            yield {
+                "kind": "other",
+                "command": "apply_patch",
+                "path": text_of(change.get("path")),
+                "failed": failed,
+            }
+
+
+def _command(value: Any) -> str:
+    """The command itself, without the shell that runs it."""
+    words = [str(word) for word in value] if isinstance(value, list) else []
+    if isinstance(value, str):
+        try:
+            words = shlex.split(value)
+        except ValueError:
+            return value
+    if len(words) == _SHELL_WORDS and words[1] in ("-lc", "-c"):
+        return words[2]
+    return value if isinstance(value, str) else shlex.join(words)
+
+
+def _folder(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    return unquote(urlsplit(value).path) if value.startswith("file:") else value
+
+
+def _seconds(duration: Any) -> float | None:
+    given = table(duration)
+    if not given:
+        return None
+    return whole(given.get("secs")) + whole(given.get("nanos")) / 1e9
+
+
+def _time(completed_ms: Any, duration: Any) -> str | None:
+    """When it began: a session notes a command when it is over."""
+    if not isinstance(completed_ms, int | float):
+        return None
+    try:
+        began = datetime.fromtimestamp(completed_ms / 1000 - (_seconds(duration) or 0.0), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return began.isoformat(timespec="milliseconds")
+
+
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    cached, written = (
+        whole(usage.get("cached_input_tokens")),
+        whole(usage.get("cache_write_input_tokens")),
+    )
+    return Tokens(
+        input=max(0, whole(usage.get("input_tokens")) - cached - written),
+        cached=cached,
+        cache_write=written,
+        output=whole(usage.get("output_tokens")),
+        reasoning=whole(usage.get("reasoning_output_tokens")),
+    )

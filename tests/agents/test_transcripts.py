@@ -1,0 +1,191 @@
+"""Agents' own transcripts, read into one form.
+
+The files in tests/data/agents are what the real programs wrote (Claude Code 2.1.332, Codex
+0.171.0) while the scripted model of these tests answered them; of a session only the lines that
+are events are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from researchenvbench.agents.transcript import (
+    Step,
+    read_steps,
+    shortened,
+    with_tokens,
+    write_steps,
+)
+from researchenvbench.agents.transcripts import claude_code, codex, json_lines, read_transcript
+from researchenvbench.errors import RecordError
+from researchenvbench.model_use import Call, Tokens
+
+DATA = Path(__file__).parent.parent / "data/agents"
+
+
+def test_claude_code():
+    steps = read_transcript("claude-code", DATA / "claude-code.jsonl", ())
+    assert [(step.kind, step.command or step.path) for step in steps] == [
+        ("command", "echo hello; exit 3"),
+        ("write", "/box/repo/a.txt"),
+        ("command", "sleep 0.3; cat a.txt"),
+        ("edit", "/box/repo/a.txt"),
+        ("edit", "/box/repo/a.txt"),
+    ]
+    failed, write, slept, edit, refused = steps
+    assert (failed.exit_status, failed.failed, failed.cwd) == (3, True, "/box/repo")
+    assert (failed.said, failed.began) == ("I look.", "2026-12-01T04:15:45.910Z")
+    assert (write.content, write.failed) == ("one two\n", False)
+    assert (slept.exit_status, slept.output) == (0, "one two")
+    assert 0.3 <= slept.seconds < 5
+    assert (edit.replaced, edit.content, edit.everywhere) == ("two", "three", False)
+    assert refused.failed
+    # Two tools of one answer are of one turn, and its tokens stand on the first.
+    assert write.turn == slept.turn != failed.turn
+    assert write.tokens is not None
+    assert slept.tokens is None
+
+
+def test_codex_by_its_session():
+    kept = [DATA / "codex-session.jsonl"]
+    first, second = read_transcript("codex", DATA / "codex-output.jsonl", kept)
+    assert (first.command, first.exit_status, first.failed) == ("echo hello; exit 3", 3, True)
+    assert (first.cwd, first.output, first.said) == ("/box/repo", "hello\n", "I look.")
+    assert first.tokens == Tokens(input=100, output=10)
+    assert (second.exit_status, second.failed, second.output) == (0, False, "one\n")
+    assert first.began < second.began
+    assert first.turn != second.turn
+
+
+def test_codex_by_what_it_printed():
+    first, second = read_transcript("codex", DATA / "codex-output.jsonl", ())
+    assert (first.command, first.exit_status, first.output) == ("echo hello; exit 3", 3, "hello\n")
+    assert second.command == "sleep 0.3; echo one > a.txt; cat a.txt"
+    assert second.said == "Now I write."
+
+
+def test_codex_files_that_a_patch_makes():
+    lines = [
+        {
+            "type": "event_msg",
+            "payload": {
+                "type": "item_completed",
+                "item": {
+                    "type": "FileChange",
+                    "changes": {
+                        "/box/new": {"type": "add", "content": "x\n"},
+                        "/box/old": {"type": "update", "unified_diff": "@@ -1 +1 @@"},
+                    },
+                },
+            },
+        }
+    ]
+    new, old = codex.from_session(lines)
+    assert (new.kind, new.path, new.content) == ("write", "/box/new", "x\n")
+    assert (old.kind, old.command, old.content) == ("other", "apply_patch", "@@ -1 +1 @@")
+
+
+def test_what_the_relay_counted_takes_the_place_of_what_the_transcript_knew():
+    steps = read_transcript("claude-code", DATA / "claude-code.jsonl", ())
+    counted = Tokens(input=7, output=70)
+    calls = [
+        Call(
+            number=1,
+            began="",
+            path="/v1/messages",
+            end="complete",
+            answer=steps[1].turn,
+            tokens=counted,
+        )
+    ]
+    found = with_tokens(steps, calls)
+    assert [step.tokens == counted for step in found] == [False, True, False, False, False]
+    assert found[2].tokens is None
+
+
+def test_an_absent_file_has_no_steps(tmp_path):
+    assert read_transcript("claude-code", tmp_path / "nothing", ()) == []
+    assert read_transcript("none", DATA / "claude-code.jsonl", ()) == []
+
+
+def test_a_broken_line_is_passed_over(tmp_path):
+    whole = (DATA / "claude-code.jsonl").read_bytes()
+    log = tmp_path / "log"
+    log.write_bytes(b"warning: {odd\n{\xff\n[1]\n" + whole + whole[: len(whole) // 2])
+    expected = read_transcript("claude-code", DATA / "claude-code.jsonl", ())
+    assert [step.command for step in read_transcript("claude-code", log, ())][:5] == [
+        step.command for step in expected
+    ]
+    assert len(list(json_lines(log))) > 15
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "type",
+                    "message",
+                    "content",
+                    "id",
+                    "name",
+                    "input",
+                    "item",
+                    "payload",
+                    "usage",
+                    "command",
+                    "changes",
+                    "duration",
+                    "tool_use_id",
+                    "started_at_ms",
+                    "text",
+                ]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+kinds = st.sampled_from(
+    ["assistant", "user", "system", "event_msg", "item.completed", "token_usage_record"]
+)
+
+
+entries = st.tuples(kinds, st.dictionaries(st.text(max_size=8), values, max_size=4))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(entries, max_size=4))
+def test_no_transcript_breaks_a_reader(lines):
+    objects = [{**rest, "type": kind} for kind, rest in lines]
+    for read in (claude_code.steps, codex.from_session, codex.from_output):
+        for step in read(objects):
+            assert isinstance(step, Step)
+
+
+def test_steps_are_kept_and_read_again(tmp_path):
+    steps = read_transcript("claude-code", DATA / "claude-code.jsonl", ())
+    write_steps(tmp_path / "transcript.jsonl", steps)
+    assert read_steps(tmp_path / "transcript.jsonl") == steps
+    (tmp_path / "bad").write_text(json.dumps({"number": 1, "kind": "command"}) + "\n{}\n")
+    with pytest.raises(RecordError, match="line 2 is no step"):
+        read_steps(tmp_path / "bad")
+    with pytest.raises(RecordError, match="cannot be read"):
+        read_steps(tmp_path / "absent")
+
+
+def test_long_texts_keep_head_and_tail():
+    text = "a" * 5000 + "b" * 5000
+    short = shortened(text, 100)
+    assert short.startswith("a" * 50)
+    assert short.endswith("b" * 50)
+    assert "9900 characters left out" in short
+    assert shortened("short") == "short"

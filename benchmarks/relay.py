@@ -86,7 +86,7 @@ def serve_relay(port: str) -> None:
             relay.serve([listening])
             print(taken, relay.token, flush=True)
             for _ in sys.stdin:
-                print(before, memory_mb(), memory_mb("VmHWM"), flush=True)
+                print(before, memory_mb(), memory_mb("VmHWM"), time.process_time(), flush=True)
             assert not relay.problem, relay.problem
 
 
@@ -169,12 +169,15 @@ def main() -> int:
         ways = (Way(port), Way(relay_port, token))
         for way in ways:
             way.ask()
+        *_, cpu_s = figures_of(relay)
         good = requests(ways, rounds)
-        before, idle, _ = memory_of(relay)
+        before, idle, _, cpu_then_s = figures_of(relay)
+        # Which is the same however much else this host has to do.
+        print(f"  of which its own work  {(cpu_then_s - cpu_s) / rounds * 1000:7.2f} ms")
         good &= streams(ways, PACE_MB_S, 3)
         streams(ways, 0.0, 3)
         at_once(ways)
-        _, _, highest = memory_of(relay)
+        _, _, highest, _ = figures_of(relay)
     print("memory of the relay's process")
     print(f"  before it is loaded    {before:7.1f} MB   what every job has")
     print(f"  after {rounds:3} requests     {idle:7.1f} MB   {idle - before:.1f} MB more")
@@ -182,8 +185,8 @@ def main() -> int:
     return 0 if good and highest - before <= LIMIT_MB else 1
 
 
-def memory_of(relay: subprocess.Popen[str]) -> list[float]:
-    """Before, now and at most, in MB."""
+def figures_of(relay: subprocess.Popen[str]) -> list[float]:
+    """Memory before, now and at most, in MB; seconds of work."""
     relay.stdin.write("?\n")
     relay.stdin.flush()
     return [float(word) for word in relay.stdout.readline().split()]

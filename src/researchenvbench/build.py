@@ -25,6 +25,7 @@ from . import __version__
 from .agents import AgentOutcome, Assignment, WorksWithModel
 from .agents.faults import owner_of
 from .agents.model import listen_here, open_access
+from .agents.program import TASK_TEXT
 from .agents.transcript import TRANSCRIPT, keep_layout, with_tokens, write_steps
 from .attempt import BuildResult, HostFacts, Owner, Report, now
 from .audit import Hardware
@@ -288,10 +289,15 @@ class Building:
             update={
                 "agent_version": agent.version,
                 "task_text": agent.text_version,
+                "told": _read_text(attempt / TASK_TEXT),
                 "model": self.access.relay.use() if self.access else None,
                 "steps": len(steps),
             }
         )
+
+
+def _read_text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def _owner(outcome: AgentOutcome) -> Owner | None:

@@ -117,11 +117,8 @@ def held_against(case: Case, result: LevelResult, next_s: float | None = None) -
     within = f"next within {case.next_within_s:.0f} s" if case.next_within_s else ""
     owner = f"({case.owner})" if case.owner else ""
     must = " ".join(filter(None, [case.verdict, owner, case.words, within]))
-    reason = "; ".join(
-        filter(
-            None, [result.reason, *stayed, "" if next_s is None else f"next after {next_s:.2f} s"]
-        )
-    )
+    pause = "" if next_s is None else f"next after {next_s:.2f} s"
+    reason = "; ".join(filter(None, [pause, *stayed, result.reason]))
     seen = [process.model_dump(mode="json") for process in use.processes] if use else []
     by = str(result.owner) if result.owner else None
     return Outcome(case.name, good, str(result.verdict), by, reason, must, result.seconds, grades,
@@ -261,11 +258,13 @@ def c2(
 
 def hang(case: Case, folder: Path) -> Outcome:
     """A launcher whose program hangs, on two GPUs where they are there."""
-    several = len(inventory().for_stage(2)) > 1
-    name = StageName.MULTI_GPU if several else StageName.SINGLE_GPU
+    count = min(2, len(inventory().for_stage(2)))
+    name = StageName.MULTI_GPU if count > 1 else StageName.SINGLE_GPU
+    # What never came to its hang shows nothing: it has computed on each GPU before.
+    case = replace(case, parallelism="ddp", grades=("counted",) * count)
     hides = "lightning" in case.needs and not lacking(case)
     with installed([], None) if hides else nullcontext():
-        return run_case(replace(case, parallelism="ddp"), folder, name)
+        return run_case(case, folder, name)
 
 
 def extension(source: Path, folder: Path) -> list[Outcome]:

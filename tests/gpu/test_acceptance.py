@@ -145,7 +145,7 @@ def test_what_hangs_is_ended_and_the_next_has_the_gpu(judged, tmp_path):
     outcome = gpu_run.hang(case, tmp_path / "case")
     # On two GPUs the stage is one of several, of which this program uses one.
     assert "next after" in outcome.reason
-    assert float(outcome.reason.rpartition("next after ")[2].split()[0]) < 1.0
+    assert float(outcome.reason.partition("next after ")[2].split()[0]) < 1.0
     assert (outcome.verdict, outcome.owner) == ("failed", "agent")
 
 

@@ -34,7 +34,7 @@ _POOL = ThreadPoolExecutor(4, "endings")
 QUICK = Patience(tries=3, waiting_s=20.0, first_s=0.01, longest_s=0.02, silent_s=20.0)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nobodys_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxy, no home, no key."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -120,7 +120,9 @@ def endings() -> Iterator[list[Future[object]]]:
 
 
 @pytest.fixture
-def make(tmp_path: Path, endings: list[Future[object]]) -> Iterator[Making]:
+def make(
+    tmp_path: Path, endings: list[Future[object]], nobodys_configuration: None
+) -> Iterator[Making]:
     """For a test that scripts the model."""
     closing: list[Callable[[], object]] = []
     yield Making(tmp_path / "attempt" / "model", closing.append)

@@ -27,6 +27,7 @@ from .model_answers import Tool, Turn, answer, error, stream
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from researchenvbench.model_use import Tokens, Wire
@@ -121,6 +122,7 @@ class ModelServer:
         after: Entry | None = None,
         aside: Callable[[Request], bool] | None = None,
         key: str = "",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._next = script if callable(script) else None
         self._script: Iterator[Entry] = iter(()) if callable(script) else iter(script)
@@ -131,7 +133,10 @@ class ModelServer:
         self._lock = threading.Lock()
         self.requests: list[Request] = []
         self.closing = threading.Event()
+        self._scheme = "https" if tls is not None else "http"
         self._server = _Server(self)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.daemon = True
@@ -140,7 +145,7 @@ class ModelServer:
     @property
     def address(self) -> str:
         """Without a path, such as programs of Anthropic's protocol want it."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def openai_address(self) -> str:

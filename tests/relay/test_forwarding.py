@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import httpx
 import pytest
 
+from researchenvbench.errors import HostError, RebError
 from researchenvbench.model_use import Tokens
 from researchenvbench.relay import Provider
 
@@ -311,3 +317,64 @@ def test_the_proxy_of_the_host_is_used(make, monkeypatch) -> None:
             sent, headers = {"model": MODEL}, {"x-api-key": relay.token}
             httpx.post(f"{address}/v1/messages", json=sent, headers=headers, trust_env=False)
         assert proxy.requests[0].headers["host"] == "model.invalid"
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_the_certificates_of_the_host_hold(make, monkeypatch, tmp_path, variable) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: apt-get install openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    options = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext"
+    command = ["openssl", *options.split(), "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    with ModelServer([TURN] * 9, key=CANARY, tls=context) as server:
+        stranger = make(upstream=server.address)
+        assert "CERTIFICATE_VERIFY_FAILED" in stranger.ask().text
+        assert (stranger.call().end, stranger.call().tries) == ("unreachable", 1)
+        stranger.relay.close()
+        monkeypatch.setenv(variable, str(certificate))
+        known = make(upstream=server.address)
+        assert known.ask().status_code == 200
+        known.relay.close()
+
+
+def test_more_requests_at_once_than_any_program_has_are_refused(make) -> None:
+    asker = make([Fault(never=True)] * 64)
+    body = json.dumps({"model": MODEL})
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: x\r\nX-Api-Key: {asker.relay.token}\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    with ExitStack() as stack:
+        for _ in range(64):
+            open_one = socket.create_connection(("127.0.0.1", asker.port))
+            stack.enter_context(open_one)
+            open_one.sendall(request)
+        wait_until(lambda: len(asker.server.requests) == 64)
+        refused = asker.ask()
+        assert refused.status_code == 429
+        assert refused.headers["x-should-retry"] == "true"
+    wait_until(lambda: asker.ask("/v1/messages/count_tokens").status_code == 200)
+
+
+def test_it_knows_how_long_nothing_has_passed(make) -> None:
+    asker = make()
+    asker.ask()
+    time.sleep(0.2)
+    assert 0.2 <= asker.relay.quiet_s() < 5
+    quiet = asker.relay.quiet_s()
+    asker.ask()
+    assert asker.relay.quiet_s() < quiet
+
+
+def test_it_serves_once_and_with_its_packages(make, monkeypatch) -> None:
+    asker = make()
+    with pytest.raises(RebError, match="serves already"):
+        asker.relay.serve([])
+    with make.relay(asker.server) as another, socket.create_server(("127.0.0.1", 0)) as listening:
+        monkeypatch.setitem(sys.modules, "uvicorn", None)
+        with pytest.raises(HostError, match="needs the package uvicorn"):
+            another.serve([listening])

@@ -250,6 +250,7 @@ def test_a_key_is_found_wherever_it_is_cut(before: bytes, after: bytes, places: 
     assert clean == before + b"[redacted]" + after + b"[redacted]"
 
 
+@pytest.mark.usefixtures("nobodys_configuration")
 def test_a_word_that_is_no_secret_is_left_where_it_is(tmp_path: Path) -> None:
     with ModelServer([Turn("EMPTY of")]) as server:
         relay = Relay(Provider("openai-chat", server.openai_address, MODEL), Key("EMPTY"), tmp_path)

@@ -212,9 +212,10 @@ class Kept:
                 self._stream.close()
             else:
                 self._stream.write(self._redacted.feed(piece))
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001  # streams wait for this thread: it goes on
             self._failed = True
-            self._record.note(f"{self._path}: {error.strerror}")
+            said = error.strerror if isinstance(error, OSError) else repr(error)
+            self._record.note(f"{self._path}: {said}")
 
 
 class _Keeper:
@@ -239,6 +240,8 @@ class _Keeper:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             kept, piece = item
-            kept.work(piece)
-            with self._lock:
-                self.behind_bytes -= len(piece or b"")
+            try:
+                kept.work(piece)
+            finally:
+                with self._lock:
+                    self.behind_bytes -= len(piece or b"")

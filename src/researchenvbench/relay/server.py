@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from ..errors import HostError
 from .exchange import Exchange
 
 if TYPE_CHECKING:
+    import ssl
+
     import uvicorn
 
     from .desk import Desk
@@ -98,8 +101,11 @@ class ServerThread:
             patience.silent_s, connect=patience.connect_s, pool=None, write=patience.silent_s
         )
         limits = httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_S)
-        # The host's proxies and certificates hold for it, as for all that asks the net here.
-        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=True) as client:
+        # The host's proxies hold for it, as for all that asks the net here.
+        verify = _certificates() if self._desk.provider.upstream.startswith("https:") else False
+        async with httpx.AsyncClient(
+            timeout=timeout, limits=limits, verify=verify, trust_env=True
+        ) as client:
             client.headers.clear()
             self._desk.client = client
             ready = asyncio.create_task(self._tell_ready(self._server))
@@ -121,3 +127,20 @@ class ServerThread:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         await Exchange(self._desk, scope, receive, send).run()
+
+
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust: what `SSL_CERT_FILE` or `SSL_CERT_DIR` says, else all that this host has.
+
+    httpx by itself knows only the bundle that it brings; behind a proxy that opens connections
+    the right certificate is in the host's own store, or where requests is told to look.
+    """
+    import httpx
+
+    context = httpx.create_ssl_context()
+    if not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
+        context.load_default_certs()
+        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            if bundle := os.environ.get(name):
+                context.load_verify_locations(bundle)
+    return context

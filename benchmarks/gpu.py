@@ -4,8 +4,10 @@
 
 Prints: a training loop with and without the witness, in turns, as a ratio (limit 1.03); the
 canaries of one GPU after torch is imported (limit 10 s, what must be compiled apart); those of
-several GPUs; the preflight; and the time from the end of one lease to the start of the next
-(limit 1 s). Exits with 1 where a limit is exceeded.
+several GPUs; the preflight; the time from the end of one lease to the start of the next, and
+from the last line of a C3 stage to the first of the next on the same GPU (limits 1 s); and, on two
+GPUs, two such stages side by side against one after the other (at least 1.8 times as fast).
+Exits with 1 where a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -19,10 +21,18 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
+from researchenvbench.attempt import Verdict
+from researchenvbench.evidence import OutputEvidence
 from researchenvbench.gpu.inventory import inventory
 from researchenvbench.gpu.leases import leased
+from researchenvbench.run.found import run_as_found, subject_as_found
+from researchenvbench.sandbox.host_environment import host_environment
+from researchenvbench.source import snapshot_in_place
+from researchenvbench.task import FolderSource, Stage, StageName, Task
 from researchenvbench.verify import preflight
 from researchenvbench.verify.canary import _PROBE
 from researchenvbench.verify.witness.counter import compiled, counter_variables
@@ -46,6 +56,32 @@ for _ in range(2000):
 torch.cuda.synchronize()
 print(time.perf_counter() - began)
 """
+#: Two programs of some 20 s, which say when they begin and end.
+PROGRAMS = (
+    """
+import time; print("begins", time.time(), flush=True)
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for _ in range(8)]).cuda()
+optimiser = torch.optim.AdamW(model.parameters())
+data = torch.randn(1024, 2048, device="cuda")
+until = time.time() + 12
+while time.time() < until:
+    optimiser.zero_grad()
+    model(data).square().mean().backward()
+    optimiser.step()
+torch.cuda.synchronize()
+print("ends", time.time(), flush=True)
+""",
+    """
+import time; print("begins", time.time(), flush=True)
+import torch
+image, kernel = torch.randn(32, 64, 64, 64).cuda(), torch.randn(64, 64, 3, 3).cuda()
+until = time.time() + 12
+while time.time() < until:
+    torch.nn.functional.conv2d(image, kernel).sum().item()
+print("ends", time.time(), flush=True)
+""",
+)
 COMPILED = ("triton kernel", "compiled extension")
 
 
@@ -120,6 +156,61 @@ def hand_over() -> bool:
     return seconds <= 1
 
 
+def stage(program: str, folder: Path, env: dict[str, str]) -> tuple[float, float]:
+    """(when a C3 stage's program began, when it ended), of a stage that passes.
+
+    Raises:
+        RuntimeError: it does not pass.
+    """
+    repo = folder / "repository"
+    repo.mkdir(parents=True)
+    (repo / "train.py").write_text(program)
+    one = Stage(command=("{python}", "{repo}/train.py"), time_limit_s=120, env=env,
+                evidence=(OutputEvidence(kind="output", pattern="ends"),))  # fmt: skip
+    task = Task(schema=1, name=folder.name, domain="benchmarks", frameworks=("torch",),
+                source=FolderSource(kind="folder", path=str(repo)), folder=repo,
+                stages={StageName.SINGLE_GPU: one})  # fmt: skip
+    subject = subject_as_found(repo, sys.executable, task, folder / "out", snapshot_in_place(repo))
+    result = run_as_found(subject, StageName.SINGLE_GPU)
+    if result.verdict is not Verdict.PASSED:
+        raise RuntimeError(f"{folder.name}: {result.verdict}: {result.reason}")
+    said = (subject.logs / f"{StageName.SINGLE_GPU}.log").read_text().splitlines()
+    times = {
+        line.split()[0]: float(line.split()[1]) for line in said if line.startswith(("b", "e"))
+    }
+    return times["begins"], times["ends"]
+
+
+def stages(programs: tuple[str, ...], env: dict[str, str]) -> tuple[float, float]:
+    """(seconds that the stages of the programs took, the longest pause between two of them)."""
+    with tempfile.TemporaryDirectory(prefix="reb-benchmark-") as name:
+        places = [Path(name) / f"task-{number}" for number in range(len(programs))]
+        began = time.perf_counter()
+        with ThreadPoolExecutor(len(programs)) as pool:
+            spans = sorted(pool.map(stage, programs, places, [env] * len(programs)))
+        seconds = time.perf_counter() - began
+    return seconds, max(later[0] - earlier[1] for earlier, later in pairwise(spans))
+
+
+def side_by_side(programs: tuple[str, ...] = PROGRAMS, env: dict[str, str] | None = None) -> bool:
+    """Whether stages that wait for a GPU start at once, and two GPUs do twice the work of one."""
+    gpus = inventory().gpus
+    for gpu in gpus:
+        preflight.told([gpu], host_environment().variables)  # once a job; it is measured apart
+    hidden = os.environ.get("REB_GPUS")
+    os.environ["REB_GPUS"] = gpus[0].uuid
+    try:
+        one_s, pause_s = stages(programs, env or {})  # they wait for one another's GPU
+    finally:
+        os.environ.pop("REB_GPUS") if hidden is None else os.environ.update(REB_GPUS=hidden)
+    print(f"two C3 stages on one GPU: {one_s:.1f} s, {pause_s:.2f} s between them (limit 1 s)")
+    if len(gpus) == 1:
+        return pause_s <= 1
+    both_s, _ = stages(programs, env or {})
+    print(f"on two GPUs: {both_s:.1f} s, {one_s / both_s:.2f} times as fast (at least 1.8)")
+    return pause_s <= 1 and one_s / both_s >= 1.8
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -133,7 +224,7 @@ def main() -> int:
     began = time.perf_counter()
     host = preflight.look(gpus, {})
     print(f"preflight: {time.perf_counter() - began:.1f} s, {host.cause(len(gpus)) or 'can'}")
-    good = [hand_over(), canaries(1), witness(chosen.repeats)]
+    good = [hand_over(), side_by_side(), canaries(1), witness(chosen.repeats)]
     if len(gpus) > 1:
         good.append(canaries(2))
     return int(not all(good))

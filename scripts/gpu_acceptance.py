@@ -1,12 +1,20 @@
 """Shows on a real host that the GPU levels judge as they should: what works, and sabotage.
 
-    python scripts/gpu_acceptance.py run PART… --out DIR
+    python scripts/gpu_acceptance.py plan
+    python scripts/gpu_acceptance.py run PART… --out DIR [--carry DIR] [--limit-s 450]
+    python scripts/gpu_acceptance.py keep DIR
     python scripts/gpu_acceptance.py page DIR > docs/gpu-acceptance.md
 
-Parts: `host` (the preflight), `one` (cases on one GPU), `two` (on two), each of a few minutes
-and without a network. The interpreter that runs it must have a torch with CUDA, whose
-environment is judged as it is. Each part writes a JSON file; `page` makes one table of them.
-Exits with 1 where a case came to something else than it must.
+Parts: `host` (the preflight), `one` (cases on one GPU), `two` (on two), `hang` (launchers whose
+programs hang, on what there is), `build` (an extension that nvcc compiles), `suite` (the suite's
+tasks with stand-ins). None needs a network; `build` and `suite` need what gpu_wheels.py puts
+together. The interpreter that runs it must have a torch with CUDA and pip: its environment is
+judged as it is, and `suite` changes it meanwhile.
+
+Each part writes a JSON file after each case, so that what was cut off is gone on with: a case that
+came to what it must is not run again. With `--limit-s` none is begun that is not expected to end
+in time. `keep` puts what `suite` proved into the suite's ledger, and `page` makes one table of all.
+Exits with 1 where a case came to something else than it must, else with 3 where some are left.
 """
 
 from __future__ import annotations
@@ -14,188 +22,142 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import subprocess
 import sys
 import tempfile
-import textwrap
-import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpu_cases import HEAD, ONE, TWO, Case
+import gpu_suite
+from gpu_cases import EXTENSION, HANGS, ONE, TWO
+from gpu_run import Outcome, c2, extension, hang, left_out, recorded, run_case, stubbed
 
-from researchenvbench.attempt import Level, LevelResult
-from researchenvbench.evidence import OutputEvidence
-from researchenvbench.gpu.inventory import GpuInventory, inventory
-from researchenvbench.gpu.nvml import nvml
-from researchenvbench.run.verification import verify
-from researchenvbench.task import FolderSource, Stage, StageName, Task
-from researchenvbench.verify import device, preflight
-from researchenvbench.verify.probes.device import matrices
+from researchenvbench.attempt import Verdict
+from researchenvbench.gpu.inventory import inventory
+from researchenvbench.proofs import GpuProof, keep_gpu_proofs
+from researchenvbench.task import StageName
+from researchenvbench.taskfile import load_suite
+from researchenvbench.verify import preflight
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-@dataclass
-class Outcome:
-    """What a case came to."""
-
-    case: str
-    as_it_must: bool
-    verdict: str
-    owner: str | None
-    reason: str
-    must: str
-    seconds: float = 0.0
-    grades: list[str] = field(default_factory=list)
-    seen: list[dict[str, object]] = field(default_factory=list)
-    advice: str = ""
+PARTS = ("host", "one", "two", "hang", "build", "suite")
+PROOFS = "gpu-proofs.json"
+#: Two GPUs, for the parts that say so.
+SEVERAL = 2
 
 
-def run_case(case: Case, name: StageName, folder: Path) -> Outcome:
-    """Judge one program, as a repository with one stage."""
-    repo = folder / "repository"
-    repo.mkdir(parents=True)
-    (repo / "train.py").write_text(HEAD + textwrap.dedent(case.program) + "\n")
-    stage = Stage(
-        command=case.command,
-        time_limit_s=case.limit_s,
-        evidence=(OutputEvidence(kind="output", pattern="loss"),),
-        parallelism=case.parallelism,
-        launcher="python",
+@dataclass(frozen=True)
+class Work:
+    """Something to run, and how long it is expected to take."""
+
+    name: str
+    est_s: float
+    run: Callable[[Path], list[Outcome]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What was asked for."""
+
+    out: Path
+    carry: Path
+    damages: bool
+    tasks: tuple[str, ...]
+
+
+def works(part: str, chosen: Chosen) -> list[Work]:
+    """What a part is made of, in order."""
+    if part == "host":
+        return [Work("the preflight", 10.0, lambda _: [asked_host()])]
+    if part == "one":
+        return [
+            Work("C2: the torch of this host", 20.0,
+                 lambda f: [c2("C2: the torch of this host", sys.executable, f, "passed")]),
+            Work("C2: a stub called torch", 5.0, lambda f: [stubbed(f)]),
+            Work("C2: recorded", 2.0, lambda _: recorded()),
+            *(Work(one.name, one.est_s, lambda f, c=one: [run_case(c, f)]) for one in ONE),
+        ]  # fmt: skip
+    if part == "two":
+        multi = StageName.MULTI_GPU
+        return [Work(one.name, one.est_s, lambda f, c=one: [run_case(c, f, multi)]) for one in TWO]
+    if part == "hang":
+        return [Work(one.name, one.est_s, lambda f, c=one: [hang(c, f)]) for one in HANGS]
+    if part == "build":
+        source = chosen.carry / "extension"
+        return [Work(EXTENSION.name, EXTENSION.est_s, lambda f: extension(source, f))]
+    found = gpu_suite.plan(len(inventory().gpus))
+    return [
+        Work(f"{task} {stage}", est_s if chosen.damages else est_s / 2,
+             lambda f, t=task, s=stage: [of_suite(t, s, f, chosen)])
+        for task, stage, est_s in found if not chosen.tasks or task in chosen.tasks
+    ]  # fmt: skip
+
+
+def asked_host() -> Outcome:
+    """The preflight."""
+    gpus = inventory().together().gpus
+    host = preflight.look(gpus, {})
+    why = host.cause(len(gpus)) or "each GPU computes, each pair copies"
+    sees = host.sees_processes and host.sees_busy
+    seen = "NVML shows who computes" if sees else "NVML does not show who computes"
+    good = not host.cause(len(gpus)) and sees
+    copies = [f"{pair}: {way}" for pair, way in host.facts.get("copies", {}).items()]
+    reason = "; ".join([why, seen, *copies])
+    return Outcome("the preflight", good, "can" if good else "cannot", None, reason, "can")
+
+
+def of_suite(task: str, stage: StageName, folder: Path, chosen: Chosen) -> Outcome:
+    """A stage of the suite, whose proof is kept beside the outcomes."""
+    name = f"{task} {stage}"
+    result, proof, why = gpu_suite.run_task(
+        task,
+        stage,
+        chosen.carry,
+        folder,
+        chosen.damages,
+        lambda text: print(f"    {text}", flush=True),
     )
-    task = Task(
-        schema=1,
-        name="case",
-        domain="tests",
-        source=FolderSource(kind="folder", path=str(repo)),
-        frameworks=("torch",),
-        stages={name: stage},
-        folder=repo,
+    if result is None or proof is None:
+        return left_out(name, why)
+    proofs = load_proofs(chosen.out)
+    gpu_suite.keep(proofs, proof)
+    texts = {key: one.model_dump(mode="json") for key, one in proofs.items()}
+    (chosen.out / PROOFS).write_text(json.dumps(texts, indent=1))
+    wrong = [one for one in proof.breakages if not one.as_expected]
+    broken = [f"{one.name}: {one.verdict}" for one in proof.breakages]
+    reason = "; ".join(
+        filter(None, [result.reason, ", ".join(broken), *(one.reason for one in wrong)])
     )
-    level = Level.C3 if name is StageName.SINGLE_GPU else Level.C4
-    neighbour = Neighbour() if case.neighbour else None
-    record = verify(repo, sys.executable, task=task, levels=(level,), out=folder / "out")
-    if neighbour:
-        neighbour.end()
-    return held_against(case, record.results[level])
-
-
-def held_against(case: Case, result: LevelResult) -> Outcome:
-    """The result beside what it must be."""
+    good = result.verdict is Verdict.PASSED and not wrong
     use = result.gpu_use
     grades = [result.gpu_grades.get(gpu, "none") for gpu in use.gpus] if use else []
-    good = (
-        result.verdict == case.verdict
-        and (result.owner or None) == (case.owner or None)
-        and case.words in result.reason
-        and (not case.grades or tuple(grades) == case.grades)
-    )
-    must = " ".join(
-        filter(None, [case.verdict, f"({case.owner})" if case.owner else "", case.words])
-    )
-    seen = [process.model_dump(mode="json") for process in use.processes] if use else []
     owner = str(result.owner) if result.owner else None
-    return Outcome(case.name, good, str(result.verdict), owner, result.reason, must,
-                   result.seconds, grades, seen, result.advice)  # fmt: skip
+    return Outcome(name, good, str(result.verdict), owner, reason, "passed", result.seconds, grades)
 
 
-class Neighbour:
-    """A program of somebody else's that takes most of a GPU's memory once a stage is on it."""
-
-    def __init__(self) -> None:
-        self._program: subprocess.Popen[bytes] | None = None
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._come)
-        self._thread.start()
-
-    def _come(self) -> None:
-        first: dict[int, float] = {}
-        gpu = inventory().gpus[0].uuid
-        with nvml() as driver:
-            while not self._ended.wait(0.3):
-                now = time.monotonic()
-                first = {pid: first.get(pid, now) for pid in driver.processes(gpu)}
-                # The preflight's program is gone by then.
-                if any(now - since > 4.0 for since in first.values()):
-                    break
-            else:
-                return
-        code = (
-            "import torch, time\n"
-            "free, _ = torch.cuda.mem_get_info(0)\n"
-            "much = torch.empty(int(free * 0.9), dtype=torch.uint8, device='cuda:0')\n"
-            "time.sleep(300)\n"
-        )
-        self._program = subprocess.Popen([sys.executable, "-c", code])
-
-    def end(self) -> None:
-        """Leave."""
-        self._ended.set()
-        self._thread.join()
-        if self._program:
-            self._program.kill()
-            self._program.wait()
-
-
-def recorded() -> list[Outcome]:
-    """C2 on answers that no wheel here gives: a real answer, changed where the case differs."""
-    card = inventory().gpus[:1]
-    seed = "recorded"
-    left, right = matrices(seed)
-    product = [[sum(a * b for a, b in zip(row, column, strict=True))
-                for column in zip(*right, strict=True)] for row in left]  # fmt: skip
-    this = {"architecture": card[0].architecture, "product": product, "name": card[0].name}
-    good = {"seed": seed, "version": "2", "cuda": "12.4", "devices": [this],
-            "architectures": ["sm_80", card[0].architecture]}  # fmt: skip
-    cases = [
-        ("torch that fits (recorded)", good, ""),
-        (
-            "torch whose architectures lack the card",
-            {**good, "architectures": ["sm_60"]},
-            "not for",
-        ),
-        ("torch without CUDA", {**good, "cuda": None, "devices": []}, "built without CUDA"),
-        ("torch for a newer CUDA", {**good, "cuda": "99.0", "devices": []}, "supports CUDA up to"),
-    ]
-    host = GpuInventory(card, inventory().driver, inventory().cuda)
-    outcomes = []
-    for name, answer, words in cases:
-        read = device._Answer.model_validate(answer)
-        said = device._judge(read, seed, host)
-        good_one = words in said if words else not said
-        verdict = "failed" if said else "passed"
-        must = f"failed (agent) {words}" if words else "passed"
-        outcomes.append(Outcome(f"C2: {name}", good_one, verdict, None, said, must))
-    return outcomes
-
-
-def stubbed(folder: Path) -> Outcome:
-    """C2 of an environment whose torch is an empty package."""
-    prefix = folder / "stub"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
-    (site,) = prefix.glob("lib/python*/site-packages")
-    (site / "torch").mkdir()
-    (site / "torch/__init__.py").write_text("__version__ = '2.11.0'\n")
-    return _c2("C2: a stub called torch", str(prefix / "bin/python"), "failed", folder)
-
-
-def _c2(name: str, python: str, verdict: str, folder: Path) -> Outcome:
-    repo = folder / "empty"
-    repo.mkdir(exist_ok=True)
-    task = Task(schema=1, name="c2", domain="tests", frameworks=("torch",), stages={},
-                source=FolderSource(kind="folder", path=str(repo)), folder=repo)  # fmt: skip
-    out = folder / f"out-{verdict}"
-    result = verify(repo, python, task=task, levels=(Level.C2,), out=out).results[Level.C2]
-    owner = str(result.owner) if result.owner else None
-    good = result.verdict == verdict
-    return Outcome(name, good, str(result.verdict), owner, result.reason, verdict, result.seconds)
+def load_proofs(folder: Path) -> dict[str, GpuProof]:
+    """Those that the part `suite` has written, by task and stage."""
+    file = folder / PROOFS
+    texts = json.loads(file.read_text()) if file.exists() else {}
+    return {key: GpuProof.model_validate(one) for key, one in texts.items()}
 
 
 def host_facts() -> dict[str, object]:
     """Hardware and versions, as the page names them."""
-    names = ("torch", "triton", "nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-cuda-cupti")
+    names = (
+        "torch",
+        "triton",
+        "nvidia-nccl-cu13",
+        "nvidia-nccl-cu12",
+        "nvidia-cuda-cupti",
+        "jax",
+        "transformers",
+        "numpy",
+    )
     versions = {}
     for name in names:
         try:
@@ -211,38 +173,57 @@ def host_facts() -> dict[str, object]:
     }
 
 
-def run_part(part: str, folder: Path) -> list[Outcome]:
-    """The cases of a part."""
-    if part == "host":
-        gpus = inventory().gpus
-        host = preflight.look(gpus, {})
-        why = host.cause(len(gpus)) or "each GPU computes, each pair copies"
-        sees = host.sees_processes and host.sees_busy
-        seen = "NVML shows who computes" if sees else "NVML does not show who computes"
-        good = not host.cause(len(gpus)) and sees
-        copies = [f"{pair}: {way}" for pair, way in host.facts.get("copies", {}).items()]
-        reason = "; ".join([why, seen, *copies])
-        return [Outcome("the preflight", good, "can" if good else "cannot", None, reason, "can")]
-    if part == "one":
-        c2 = [_c2("C2: the torch of this host", sys.executable, "passed", folder), stubbed(folder)]
-        name, cases = StageName.SINGLE_GPU, ONE
-    else:
-        c2 = []
-        name, cases = StageName.MULTI_GPU, TWO
-    if part == "one":
-        c2 += recorded()
-    outcomes = c2
-    for number, case in enumerate(cases):
-        outcomes.append(run_case(case, name, folder / str(number)))
-        show(outcomes[-1])
-    return outcomes
+def run_part(part: str, chosen: Chosen, until: float) -> tuple[bool, bool]:
+    """(whether all came to what they must, whether all were run), kept after each."""
+    file = chosen.out / f"{part}.json"
+    before = json.loads(file.read_text())["outcomes"] if file.exists() else []
+    done = {one["work"]: [] for one in before}
+    for one in before:
+        done[one["work"]].append(one)
+    kept = {name: some for name, some in done.items() if all(one["as_it_must"] for one in some)}
+    left = []
+    todo = works(part, chosen)
+    if part == "two" and len(inventory().for_stage(SEVERAL)) < SEVERAL:
+        print(f"{part}: this host has no two GPUs that can be used together")
+        todo = []
+    waiting = sum(one.est_s for one in todo if one.name not in kept)
+    print(f"{part}: {len(todo)} of which {len(kept)} are done; about {waiting:.0f} s", flush=True)
+    for work in todo:
+        if work.name in kept:
+            continue
+        if time.monotonic() + work.est_s > until:
+            left.append(work.name)
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="reb-acceptance-") as place:
+            outcomes = tried(work, Path(place) / "case")
+        for outcome in outcomes:
+            show(outcome, time.monotonic() - began)
+        done[work.name] = [{**asdict(one), "work": work.name} for one in outcomes]
+        every = [one for some in done.values() for one in some]
+        written = {"part": part, "host": host_facts(), "outcomes": every}
+        file.write_text(json.dumps(written, indent=1))
+    for name in left:
+        print(f"not begun, there is no time: {name}", flush=True)
+    good = all(one["as_it_must"] for some in done.values() for one in some)
+    return good, not left
 
 
-def show(outcome: Outcome) -> None:
+def tried(work: Work, folder: Path) -> list[Outcome]:
+    """What it came to, also where this program itself fails: the others are to be run."""
+    folder.mkdir(parents=True)
+    try:
+        return work.run(folder / "own")
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is shown
+        return [Outcome(work.name, False, "error", None, f"{type(error).__name__}: {error}", "")]
+
+
+def show(outcome: Outcome, wall_s: float) -> None:
     """A line."""
     mark = "  as it must" if outcome.as_it_must else "NOT AS IT MUST"
     grades = f" [{', '.join(outcome.grades)}]" if outcome.grades else ""
-    print(f"{mark}  {outcome.case}: {outcome.verdict}{grades} {outcome.reason[:160]}", flush=True)
+    said = f"{outcome.verdict}{grades} {outcome.reason[:200]}"
+    print(f"{mark} {wall_s:5.0f} s  {outcome.case}: {said}", flush=True)
 
 
 HEADING = """\
@@ -251,15 +232,19 @@ HEADING = """\
 Made by `scripts/gpu_acceptance.py page`; each case is a small program with a verdict that it must
 come to. Cases called *recorded* give C2 an answer that no wheel of this host gives.
 
-Not run anywhere yet: CDI devices and MIG slices (their arguments alone are tested), more than two
-GPUs, other cards than those named below. A part that is not below was not run either.
+Not run on hardware yet: GPUs in containers (CDI with podman, NVIDIA's runtime with docker) and MIG
+slices, which are tested against a driver of our own and the engines' argument lines alone; more
+than two GPUs; other cards than those named below. A part that is not below was not run either.
 """
 
 
 def page(folder: Path) -> str:
     """The table of all parts, as a page."""
     lines = [HEADING]
-    for file in sorted(folder.glob("*.json")):
+    for name in PARTS:
+        file = folder / f"{name}.json"
+        if not file.exists():
+            continue
         part = json.loads(file.read_text())
         facts = part["host"]
         versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
@@ -274,7 +259,7 @@ def page(folder: Path) -> str:
 
 
 def _row(one: dict[str, Any]) -> str:
-    said = one["reason"].replace("|", "\\|").replace("\n", " ")[:200]
+    said = one["reason"].replace("|", "\\|").replace("\n", " ")[:300]
     owner = f" ({one['owner']})" if one["owner"] else ""
     came = f"{one['verdict']}{owner}" + (f": {said}" if said else "")
     grades = ", ".join(one["grades"])
@@ -283,28 +268,49 @@ def _row(one: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run parts, or make the page."""
+    """Run parts, keep what they proved, or make the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     what = parser.add_subparsers(dest="what", required=True)
     running = what.add_parser("run")
-    running.add_argument("parts", nargs="+", choices=["host", "one", "two"])
+    running.add_argument("parts", nargs="+", choices=PARTS)
     running.add_argument("--out", type=Path, required=True)
+    running.add_argument("--carry", type=Path, default=Path("carry"))
+    running.add_argument("--limit-s", type=float, default=450.0)
+    running.add_argument("--only", nargs="+", default=[], metavar="TASK", help="of the suite")
+    running.add_argument("--no-damages", action="store_true", help="the suite's stages alone")
+    what.add_parser("plan")
     what.add_parser("page").add_argument("folder", type=Path)
-    chosen = parser.parse_args()
-    if chosen.what == "page":
-        print(page(chosen.folder))
+    what.add_parser("keep").add_argument("folder", type=Path)
+    asked = parser.parse_args()
+    if asked.what == "page":
+        print(page(asked.folder))
         return 0
-    good = True
-    for part in chosen.parts:
-        with tempfile.TemporaryDirectory(prefix="reb-acceptance-") as folder:
-            outcomes = run_part(part, Path(folder))
-        written = {"part": part, "host": host_facts(), "outcomes": [asdict(o) for o in outcomes]}
-        chosen.out.mkdir(parents=True, exist_ok=True)
-        (chosen.out / f"{part}.json").write_text(json.dumps(written, indent=1))
-        for outcome in outcomes:
-            show(outcome)
-        good = good and all(outcome.as_it_must for outcome in outcomes)
-    return int(not good)
+    if asked.what == "keep":
+        proofs = load_proofs(asked.folder)
+        keep_gpu_proofs(load_suite(gpu_suite.SUITE).folder, proofs.values())
+        print("\n".join(f"{key}: {one.stage.verdict}" for key, one in proofs.items()))
+        return 0
+    if asked.what == "plan":
+        return show_plan()
+    began = time.monotonic()
+    chosen = Chosen(asked.out, asked.carry.absolute(), not asked.no_damages, tuple(asked.only))
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    gpu_suite.use_carried(chosen.carry)
+    results = [run_part(part, chosen, began + asked.limit_s) for part in asked.parts]
+    if not all(good for good, _ in results):
+        return 1
+    return 0 if all(whole for _, whole in results) else 3
+
+
+def show_plan() -> int:
+    """What each part is made of, and how long it may take; needs no GPU."""
+    chosen = Chosen(Path(), Path("carry"), True, ())
+    for part in PARTS:
+        found = works(part, chosen)
+        print(f"{part}: about {sum(one.est_s for one in found):.0f} s")
+        for one in found:
+            print(f"  {one.est_s:4.0f} s  {one.name}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -41,14 +41,19 @@ class Case:
     name: str
     program: str
     verdict: str
-    words: str = ""  #: in the reason
+    words: str = ""  #: a pattern that the reason must match; empty: there must be none
     owner: str | None = None
-    grades: tuple[str, ...] = ()  #: of the GPUs in their order
-    finding: str = ""
+    grades: tuple[str, ...] = ()  #: of the GPUs in their order; empty: whichever
     limit_s: float = 120.0
     command: tuple[str, ...] = ("{python}", "{repo}/train.py")
     parallelism: str | None = None
     neighbour: bool = False  #: somebody else takes the GPU's memory while it runs
+    est_s: float = 25.0  #: what it may take, with the looks before and after
+    needs: tuple[str, ...] = ()  #: programs and modules without which it is left out
+    shm_mb: int = 0  #: how small /dev/shm is; 0: as it is
+    canaries: bool = False  #: whether a failure is followed by the framework alone, for a minute
+    next_within_s: float = 0.0  #: how soon the GPUs must be another's after it; 0: not asked
+    env: tuple[tuple[str, str], ...] = ()
 
 
 OTHER_ARCHITECTURE = """
@@ -71,7 +76,14 @@ assert x.sum().item() == 32, f"the kernel did nothing: {x.sum().item()}"
 ONE = (
     Case("work on the GPU", "train('cuda')", "passed", grades=("counted",)),
     Case(
-        "a fall-back to the CPU", "train('cpu')", "failed", "it ran on the CPU", "agent", ("none",)
+        "a fall-back to the CPU",
+        "train('cpu')",
+        "failed",
+        "it ran on the CPU",
+        "agent",
+        ("none",),
+        canaries=True,
+        est_s=85.0,
     ),
     Case(
         "a context and no kernel",
@@ -93,9 +105,11 @@ ONE = (
         "an extension built for another architecture",
         OTHER_ARCHITECTURE,
         "failed",
-        "",
+        "do not support this GPU's architecture|no kernel image is available",
         "agent",
         limit_s=240.0,
+        est_s=80.0,
+        needs=("nvcc",),
     ),
     Case(
         "memory taken by a neighbour after the lease",
@@ -107,6 +121,7 @@ ONE = (
         "others used its GPUs while it ran",
         "host",
         neighbour=True,
+        est_s=50.0,
     ),
 )
 
@@ -181,9 +196,10 @@ TWO = (
         "a rank that hangs",
         "device = begin()\nif rank: time.sleep(600)\ntrain(device, ddp)",
         "failed",
-        "",
+        r"\(exit 1\)|^exit 1|time limit",
         "agent",
         limit_s=90.0,
+        est_s=150.0,  # NCCL aborts its process, so it is run once more without the counter
     ),
     _two(
         "a rank that ignores signals and hangs",
@@ -194,13 +210,15 @@ TWO = (
         "agent",
         TALKS,
         limit_s=60.0,
+        est_s=85.0,
     ),
     _two(
         "a rank that dies",
         "device = begin()\nif rank: os._exit(7)\ntrain(device, ddp)",
         "failed",
-        "",
+        r"\(exit 1\)|^exit 1",
         "agent",
+        est_s=90.0,
     ),
     Case(
         "the model over both, by one process",
@@ -212,4 +230,105 @@ TWO = (
         grades=TALKS,
         parallelism="device_map",
     ),
+    _two(
+        "a tiny /dev/shm",
+        "train(begin(), ddp)",
+        "inconclusive",
+        r"/dev/shm cannot hold the \d+ MB that NCCL shares",
+        "host",
+        shm_mb=1,
+        needs=("unshare",),
+        est_s=15.0,
+    ),
+)
+
+#: It works first, so that it is on the GPU; then nothing but SIGKILL ends it.
+_HANG = """
+import signal
+[signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)]
+torch.ones(9, device="cuda:%d" % (int(os.environ.get("LOCAL_RANK", "0"))
+           % torch.cuda.device_count())).sum().item()
+print("loss hangs", flush=True)
+time.sleep(600)
+"""
+_LIGHTNING = """
+import signal
+import lightning
+
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+    def training_step(self, batch, number):
+        [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)]
+        self.layer(batch).sum().item()
+        print("loss hangs", flush=True)
+        time.sleep(600)
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+lightning.Trainer(
+    accelerator="gpu", devices=torch.cuda.device_count(), strategy="ddp", max_epochs=1,
+    logger=False, enable_checkpointing=False, enable_progress_bar=False,
+).fit(Model(), torch.utils.data.DataLoader(torch.ones(16, 8)))
+"""
+
+
+def _hang(name: str, *command: str, program: str = _HANG, needs: tuple[str, ...] = (),
+          **more: object) -> Case:  # fmt: skip
+    return Case(
+        f"{name}: all of it is ended after a hang",
+        program,
+        "failed",
+        "still running at the time limit",
+        "agent",
+        command=(*command, "{repo}/train.py"),
+        limit_s=30.0,
+        est_s=45.0,
+        needs=needs,
+        next_within_s=1.0,
+        **more,
+    )  # type: ignore[arg-type]
+
+
+#: On as many GPUs as there are, two at most.
+HANGS = (
+    _hang("torchrun", *LAUNCH, needs=("torch",)),
+    _hang(
+        "accelerate",
+        *("{python}", "-m", "accelerate.commands.launch", "--num_machines", "1"),
+        *("--mixed_precision", "no", "--dynamo_backend", "no", "--num_processes", "{nproc}"),
+        needs=("accelerate",),
+    ),
+    _hang("Lightning", "{python}", program=_LIGHTNING, needs=("lightning",)),
+    _hang(
+        "mpirun",
+        *("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "{nproc}", "{python}"),
+        needs=("mpirun",),
+        env=(("OMPI_MCA_plm_rsh_agent", ""),),
+    ),
+    _hang(
+        "deepspeed",
+        *("{python}", "-m", "deepspeed.launcher.runner", "--num_gpus", "{nproc}"),
+        needs=("deepspeed",),
+    ),
+)
+
+#: An extension with CUDA code, built on this host from its source distribution, computes as on
+#: the CPU. The folder that it was installed into is on PYTHONPATH.
+EXTENSION = Case(
+    "an extension built here from its source distribution",
+    """
+import torchsort, torchsort.isotonic_cuda
+torch.manual_seed(0)
+values = torch.randn(64, 128)
+here = torchsort.soft_rank(values, regularization_strength=0.1)
+there = torchsort.soft_rank(values.cuda(), regularization_strength=0.1).cpu()
+assert torch.allclose(here, there, atol=1e-4), (here - there).abs().max().item()
+print("loss", (here - there).abs().max().item())
+""",
+    "passed",
+    grades=("counted",),
+    needs=("nvcc",),
+    est_s=200.0,
 )

@@ -203,6 +203,7 @@ class Building:
         given = replace(
             given,
             resumed=resumed,
+            network=self._sandbox.reach.policy,
             target_gpus=tuple(gpu_words(gpu) for gpu in found.gpus) if fewer else (),
             driver=found.driver,
         )

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +55,26 @@ def test_what_they_mean():
     assert canary_words(()) == ""
     assert "the repository's own dependencies" in canary_words((good, good))
     assert "the framework by itself fails too (b: wrong by 1)" in canary_words((good, bad))
+
+
+@pytest.mark.parametrize(
+    ("named", "there", "expected"),
+    [
+        (("torch",), ("torch", "jax"), "torch"),
+        (("jax",), ("torch", "jax"), "jax"),
+        (("jax",), ("torch",), ""),
+        (("torch", "jax"), ("jax",), "jax"),
+        ((), ("torch",), "torch"),
+        (("tensorflow",), ("torch",), "torch"),
+        ((), (), ""),
+    ],
+)
+def test_those_of_the_task_s_framework_are_run(named, there, expected):
+    asked = SimpleNamespace(
+        task=SimpleNamespace(frameworks=named),
+        interpreter=SimpleNamespace(frameworks=dict.fromkeys(there, "1")),
+    )
+    assert canary.framework_of(asked) == expected
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +127,47 @@ class TestTorch:
         found = self.ask(torch_python, tmp_path, 2)
         assert set(found) == {"all-reduce", "broadcast", "step of DistributedDataParallel"}
         assert all(one.passed for one in found.values()), found
+
+
+@pytest.fixture(scope="module")
+def jax_python(tmp_path_factory):
+    """An environment with jax."""
+    folder = tmp_path_factory.mktemp("jax")
+    uv = Path(sys.exec_prefix) / "bin/uv"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+    subprocess.run([uv, "pip", "install", "--quiet", "-p", folder, "jax==0.10.2"], check=True)
+    return folder / "bin/python"
+
+
+@pytest.mark.slow
+@pytest.mark.network
+class TestJax:
+    def ask(self, python, tmp_path, count, before=""):
+        answer = tmp_path / "answer"
+        probe = str(PROBE.with_name("jax_canaries.py"))
+        code = f"import runpy, sys; exec({before!r}); sys.argv[0] = {probe!r}"
+        code += f"; runpy.run_path({probe!r}, run_name='__main__')"
+        done = subprocess.run(
+            [python, "-c", code, "77", str(count), answer, "cpu"],
+            env={**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        text = answer.read_text() if answer.exists() else ""
+        return {one.name: one for one in _read(text.splitlines(), done.stderr[-300:])}
+
+    @pytest.mark.parametrize(("count", "cases"), [(1, 4), (2, 9)])
+    def test_what_computes_passes(self, jax_python, tmp_path, count, cases):
+        found = self.ask(jax_python, tmp_path, count)
+        assert len(found) == cases
+        assert all(one.passed for one in found.values()), found
+
+    @pytest.mark.parametrize("answer", ["0 * real(*a) + float('nan')", "real(*a) * 1.5"])
+    def test_what_computes_something_else_fails(self, jax_python, tmp_path, answer):
+        before = f"import jax; real = jax.lax.conv; jax.lax.conv = lambda *a: {answer}"
+        found = self.ask(jax_python, tmp_path, 1, before)
+        assert {name for name, one in found.items() if not one.passed} == {
+            "jax: convolution, float32",
+            "jax: convolution, bfloat16",
+        }

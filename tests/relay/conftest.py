@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,6 +16,7 @@ from .model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from researchenvbench.model_use import Call, Wire
@@ -28,6 +29,7 @@ PATHS: dict[Wire, str] = {
     "openai-responses": "/v1/responses",
     "openai-chat": "/v1/chat/completions",
 }
+_POOL = ThreadPoolExecutor(4, "endings")
 #: Tests wait for nobody.
 QUICK = Patience(tries=3, waiting_s=20.0, first_s=0.01, longest_s=0.02, silent_s=20.0)
 
@@ -84,17 +86,18 @@ def wait_until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 class Making:
     """Makes a model's server and a relay to it."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, ending: Callable[[Callable[[], object]], None]) -> None:
         self.folder = folder
-        self._stack = stack
+        self._ending = ending
 
     def __call__(
         self, script: Any = (), wire: Wire = "anthropic-messages", **options: Any
     ) -> Asker:
-        server = self._stack.enter_context(ModelServer(script, key=CANARY))
-        relay = self._stack.enter_context(self.relay(server, wire, **options))
+        server = ModelServer(script, key=CANARY)
+        relay = self.relay(server, wire, **options)
         asker = Asker(relay, server, wire)
-        self._stack.callback(asker.http.close)
+        for close in (relay.close, server.close, asker.http.close):
+            self._ending(close)
         return asker
 
     def relay(self, server: ModelServer, wire: Wire = "anthropic-messages", **options: Any):
@@ -107,8 +110,19 @@ class Making:
         return Relay(provider, Key(CANARY), folder, **options)
 
 
+@pytest.fixture(scope="session")
+def endings() -> Iterator[list[Future[object]]]:
+    """Servers take a moment to end, for which no test waits; that they do is looked at."""
+    under_way: list[Future[object]] = []
+    yield under_way
+    for end in under_way:
+        end.result(30)
+
+
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Making]:
+def make(tmp_path: Path, endings: list[Future[object]]) -> Iterator[Making]:
     """For a test that scripts the model."""
-    with ExitStack() as stack:
-        yield Making(tmp_path / "attempt" / "model", stack)
+    closing: list[Callable[[], object]] = []
+    yield Making(tmp_path / "attempt" / "model", closing.append)
+    for close in reversed(closing):
+        endings.append(_POOL.submit(close))

@@ -234,6 +234,7 @@ def test_an_agent_that_leaves_after_the_last_event_has_its_answer(make) -> None:
 
 
 def test_closing_breaks_off_what_is_under_way(make) -> None:
+    before = threading.enumerate()
     asker = make([Fault(never=True)])
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(asker.ask)
@@ -243,7 +244,8 @@ def test_closing_breaks_off_what_is_under_way(make) -> None:
         assert time.monotonic() - began < 5
         assert asked.result().status_code == 500
     assert asker.call().end == "left"
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("relay")]
+    names = [thread.name for thread in threading.enumerate() if thread not in before]
+    assert not [name for name in names if name.startswith("relay")]
 
 
 # --- many, and the host's settings -----------------------------------------------------------

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..attempt import Fault
     from ..model_use import Wire
+    from ..network_use import Network
     from ..sandbox import BuildBox, Layout, Program
     from ..task import Recipe, Task
     from .definition import AgentDefinition
@@ -43,7 +44,7 @@ class Assignment:
     task: Task | None = None  #: without gold recipe and breakages
     recipe: Recipe | None = None  #: the task's gold recipe, for agents that need it
     model: ModelAccess | None = None  #: how to reach the model, for agents that work with one
-    network: str = "full"  #: the build's: full, registries or none
+    network: Network = "full"  #: the build's
     target_gpus: tuple[str, ...] = ()  #: the host's, of which the build is shown fewer
     driver: str | None = None  #: of the host's GPUs
     resumed: bool = False  #: an earlier life of the harness began this build

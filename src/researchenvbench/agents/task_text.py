@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..network_use import Network
     from . import Assignment
 
 #: Raised with every change of the text.
 VERSION = 1
 _TEXT = Path(__file__).with_name("task_text.md")
-_NETWORKS = {
+_NETWORKS: dict[Network, str] = {
     "full": "as this machine has it.",
     "registries": (
         "package indexes and model hubs only, through the proxy that is set in the "
@@ -40,7 +41,7 @@ class Target:
 def task_text(
     assignment: Assignment,
     *,
-    network: str = "full",
+    network: Network = "full",
     budget: tuple[str, ...] = (),
     target: Target | None = None,
 ) -> str:

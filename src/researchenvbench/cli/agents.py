@@ -115,7 +115,7 @@ def doctor(
     prices: str | None,
     as_json: bool,
 ) -> int:
-    """Whether the agent NAME could start here: its program, key, address, price.
+    """Whether the agent NAME could start here, and with which model.
 
     No provider is asked. Exits with 1 when something is missing.
     """

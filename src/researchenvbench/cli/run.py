@@ -159,7 +159,7 @@ def command(
       reb run starter --only NAME --jobs 2
       reb run starter --sandbox podman --sandbox-option memory=16g
       reb run starter --sandbox podman --network registries
-      reb run starter --agent claude_code --model claude-sonnet-4-5 --sandbox podman
+      reb run starter --agent codex --model gpt-5.1-codex --sandbox podman
       reb run paper44 --preset paper/codex --sandbox podman
 
     SUITE is a bundled suite or a folder of task folders. The same command again goes on

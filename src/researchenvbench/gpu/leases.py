@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .inventory import Gpu
     from .nvml import Nvml
 
-_LOOK_S = 0.5
+_LOOK_S = 0.2
 _SAY_S = 30.0
 
 

@@ -21,16 +21,18 @@ class Event:
 
 
 class EventReader:
-    """Takes pieces of a stream, cut anywhere, and gives the events that are whole."""
+    """Takes pieces of a stream, cut anywhere, and gives the events that are whole.
 
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # of the line that has not ended yet
-        self._held = 0
-        self._return_before = False  # the last line ended in a carriage return
-        self._name = ""
-        self._data: list[bytes] = []
-        self._data_bytes = 0
-        self._first = True
+    Events that begin with one of `passed_over` are not given: most of a stream are such, and
+    what is not looked at costs nothing.
+    """
+
+    def __init__(self, passed_over: tuple[bytes, ...] = ()) -> None:
+        self._passed_over = passed_over
+        self._pieces: list[bytes] = []  # of the event that has not ended yet
+        self._held_bytes = 0
+        self._return_before = False  # the last piece ended in a carriage return
+        self._at_start = True
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The events that end within `piece`."""
@@ -41,38 +43,37 @@ class EventReader:
         if b"\r" in piece:
             self._return_before = piece.endswith(b"\r")
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        head, break_, rest = piece.partition(b"\n")
-        self._hold(head)
-        if not break_:
+        if b"\n" not in piece:
+            self._hold(piece)
             return
-        whole = b"".join(self._pieces)
-        self._pieces, self._held = [], 0
-        if self._first:
+        whole = b"".join((*self._pieces, piece))
+        self._pieces, self._held_bytes = [], 0
+        if self._at_start:
             whole = whole.removeprefix(b"\xef\xbb\xbf")
-            self._first = False
-        lines = rest.split(b"\n")
-        self._hold(lines.pop())
-        for line in (whole, *lines):
-            event = self._line(line)
+            self._at_start = False
+        *blocks, rest = whole.split(b"\n\n")
+        self._hold(rest)
+        for block in blocks:
+            if block.startswith(self._passed_over):
+                continue
+            event = _event(block)
             if event is not None:
                 yield event
 
     def _hold(self, part: bytes) -> None:
-        self._held += len(part)
-        if part and self._held <= _LIMIT_BYTES:
+        self._held_bytes += len(part)
+        if part and self._held_bytes <= _LIMIT_BYTES:
             self._pieces.append(part)
 
-    def _line(self, line: bytes) -> Event | None:
-        if not line:
-            event = Event(self._name, b"\n".join(self._data)) if self._data else None
-            self._name, self._data, self._data_bytes = "", [], 0
-            return event
+
+def _event(block: bytes) -> Event | None:
+    """The event of the lines between two empty ones; null where they have no data."""
+    name, data = "", []
+    for line in block.split(b"\n"):
         field, _, value = line.partition(b":")  # a comment is a field without a name
         value = value.removeprefix(b" ")
         if field == b"data":
-            self._data_bytes += len(value)
-            if self._data_bytes <= _LIMIT_BYTES:
-                self._data.append(value)
+            data.append(value)
         elif field == b"event":
-            self._name = value.decode(errors="replace")
-        return None
+            name = value.decode(errors="replace")
+    return Event(name, b"\n".join(data)) if data else None

@@ -17,6 +17,8 @@ from .incoming import GoneError, Incoming, RefusedRequestError
 from .usage import Answer, error_of_body
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     import httpx
 
     from ..model_use import CallEnd
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from .record import Kept
 
 #: How far the files may be behind before a stream waits for them.
-_BEHIND_BYTES = 16 << 20
+_BEHIND_BYTES = 4 << 20
 
 
 @dataclass
@@ -39,6 +41,7 @@ class _Told:
     why: str = ""
     error_type: str = ""
     first_byte_s: float | None = None
+    request_bytes: int = 0
     answer_bytes: int = 0
 
 
@@ -76,7 +79,7 @@ class Exchange:
         except GoneError:
             return
         self._number = self._desk.record.next_number()
-        held = len(self._asked.body)
+        held = self._told.request_bytes = len(self._asked.body)
         self._desk.enter(self, held)
         leaving = asyncio.create_task(self._receive_leave())
         work = asyncio.create_task(self._forward(path))
@@ -92,6 +95,7 @@ class Exchange:
             # Many programs leave when they have read the last event, before the stream's end.
             self._conclude(path, self._end_or("left"), why="the agent's program went away")
             self._desk.leave(self, held)
+            self._asked.body = b""
             leaving.cancel()
             work.cancel()
             await asyncio.gather(leaving, work, return_exceptions=True)
@@ -104,7 +108,12 @@ class Exchange:
 
     async def _refuse(self, refusal: RefusedRequestError) -> None:
         self._number = self._desk.record.next_number()
-        self._told = _Told(status=refusal.status, why=refusal.message, error_type=refusal.kind)
+        self._told = _Told(
+            status=refusal.status,
+            why=refusal.message,
+            error_type=refusal.kind,
+            request_bytes=len(self._asked.body),
+        )
         self._conclude(None, "refused")
         body = self._desk.provider.error(refusal.status, refusal.message, refusal.kind)
         headers = [(b"x-should-retry", b"true" if refusal.status == 429 else b"false")]
@@ -118,11 +127,14 @@ class Exchange:
             kept.write(asked.body)
             kept.close()
         self._asking = Asking(desk.client, desk.patience)
+        headers = for_provider(asked.headers, desk.provider, desk.key)
+        if asked.method == "POST":
+            headers.append((b"content-length", str(len(asked.body)).encode()))
         request = desk.client.build_request(
             asked.method,
             desk.provider.target(path, asked.query),
-            headers=for_provider(asked.headers, desk.provider, desk.key),
-            content=asked.body if asked.method == "POST" else None,
+            headers=headers,
+            content=_Body(asked) if asked.method == "POST" else None,
         )
         try:
             response = await self._asking.ask(request)
@@ -262,7 +274,20 @@ class Exchange:
                 stop_reason=answer.stop_reason if answer else "",
                 tokens=tokens,
                 cost_usd=self._desk.cost(asked.model, tokens),
-                request_bytes=len(asked.body),
+                request_bytes=self._told.request_bytes,
                 answer_bytes=told.answer_bytes,
             ),
         )
+
+
+class _Body:
+    """The body of a request, as often as it is sent; gone when the call has ended.
+
+    httpx's requests and answers hold each other until a late collection of garbage.
+    """
+
+    def __init__(self, asked: Incoming) -> None:
+        self._asked = asked
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._asked.body

@@ -31,7 +31,7 @@ _LOST = "-lost-"
 #: Fast, and half as good as the best on this text.
 _LEVEL = 3
 #: Refused calls are told up to this number; a program that asks forever fills no disk.
-_REFUSED_LINES = 1000
+_REFUSED_LINES = 200
 
 
 def read_calls(path: Path) -> list[Call]:

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 _BODY_LIMIT = 32 << 20
 _WHY_LENGTH = 500
 #: Most of a stream is these; they tell nothing that counts.
-_PASSED_OVER = frozenset(
-    {
-        "ping",
-        "content_block_start",
+_PASSED_OVER = tuple(
+    f"event: {name}\n".encode()
+    for name in (
         "content_block_delta",
-        "content_block_stop",
-    }
+        "response.output_text.delta",
+        "response.function_call_arguments.delta",
+        "response.reasoning_text.delta",
+        "response.reasoning_summary_text.delta",
+    )
 )
 
 
@@ -41,7 +43,7 @@ class Answer:
             "openai-responses": _read_response,
             "openai-chat": _read_completion,
         }[wire]
-        self._events = EventReader() if streamed else None
+        self._events = EventReader(_PASSED_OVER) if streamed else None
         self._body = bytearray()
         self._usage: dict[str, Any] = {}
         self._wire = wire
@@ -81,8 +83,6 @@ class Answer:
         return self._wire == "anthropic-messages"
 
     def _take_event(self, event: Event) -> None:
-        if event.name in _PASSED_OVER or event.name.endswith(".delta"):
-            return
         if event.data.strip() == b"[DONE]":
             self.ended = True
         elif (data := _object(event.data)) is not None:

@@ -109,8 +109,7 @@ def _reaching(engine: Engine) -> Line:
         return Line(what, "can be entered: builds reach the harness without a network")
     return Line(
         what,
-        f"cannot be entered ({engine.why_outside}): builds with a network reach the harness at "
-        "its gateway, those without one not at all",
+        f"{engine.why_outside}; one with a network reaches it at its gateway",
         "note",
         "for --network registries run reb as root, or use podman",
     )

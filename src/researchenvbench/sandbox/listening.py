@@ -89,7 +89,7 @@ def listen_within(pid: int, port: int) -> socket.socket:
     number = int(failed.get("errno", 0))
     if failed.get("step") == "enter" and number in _NOT_ALLOWED:
         raise NotAllowedError(
-            f"the network of process {pid} cannot be entered: {failed['why']}",
+            f"its network cannot be entered: {failed['why']}",
             advice="run reb as root, or use podman, whose containers are this user's own",
         )
     if failed.get("step") == "bind":

@@ -24,28 +24,51 @@ if TYPE_CHECKING:
     from ..gpu.inventory import Gpu
     from .subject import Subject
 
-_PROBE = Path(__file__).parent / "probes" / "canaries.py"
+_PROBES = Path(__file__).parent / "probes"
+_PROBE = _PROBES / "canaries.py"
+#: By framework, in the order in which one is looked for.
+_BY_FRAMEWORK = {"torch": _PROBE, "jax": _PROBES / "jax_canaries.py"}
 _ANSWER_LIMIT_BYTES = 1_000_000
 _TIME_LIMIT_S = 300.0
 
 
-def run_canaries(subject: Subject, gpus: Sequence[Gpu]) -> tuple[Canary, ...]:
-    """What torch by itself does on these GPUs; none where the environment has no torch.
+def framework_of(subject: Subject) -> str:
+    """Which framework's canaries say something of a failure; empty where there are none of it.
+
+    The one that the task names and the environment has; torch where it names none of them.
+    """
+    named = subject.task.frameworks if subject.task else ()
+    there = subject.interpreter.frameworks if subject.interpreter else {}
+    wanted = [one for one in _BY_FRAMEWORK if one in named] or ["torch"]
+    return next((one for one in wanted if one in there), "")
+
+
+def run_canaries(
+    subject: Subject, gpus: Sequence[Gpu], framework: str | None = None
+) -> tuple[Canary, ...]:
+    """What a framework by itself does on these GPUs; none where the environment has it not.
 
     One that could not be run at all is one that failed, with the reason.
+
+    Args:
+        subject: Whose environment.
+        gpus: Those that it is shown.
+        framework: Whose canaries; default: of the framework that the task names.
     """
     interpreter = subject.interpreter
-    if interpreter is None or "torch" not in interpreter.frameworks:
+    framework = framework_of(subject) if framework is None else framework
+    if interpreter is None or framework not in interpreter.frameworks:
         return ()
+    program = _BY_FRAMEWORK[framework]
     log = subject.logs / f"canaries-{len(gpus)}.log"
     log.unlink(missing_ok=True)
     seed = secrets.randbelow(1 << 31)
     try:
         with subject.open_box(gpus=[gpu.uuid for gpu in gpus]) as box:
-            probe = box.layout.tools / "canaries.py"
+            probe = box.layout.tools / program.name
             answer = box.layout.tools / f"{secrets.token_hex(8)}.jsonl"
-            box.put(probe, _PROBE.read_bytes())
-            subject.say(f"canaries: the framework by itself on {len(gpus)} GPU")
+            box.put(probe, program.read_bytes())
+            subject.say(f"canaries: {framework} by itself on {len(gpus)} GPU")
             finished = box.run(
                 Command(
                     argv=[

@@ -90,7 +90,7 @@ def with_canary(subject: Subject, result: LevelResult, inventory: GpuInventory) 
         ) as gpus:
             if told(gpus, subject.host.variables).cause(_SEVERAL):
                 return result
-            return result.model_copy(update={"canaries": run_canaries(subject, gpus)})
+            return result.model_copy(update={"canaries": run_canaries(subject, gpus, "torch")})
     except NoLeaseError:
         return result
 

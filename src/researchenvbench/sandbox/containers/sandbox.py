@@ -108,8 +108,7 @@ class ContainerSandbox:
         self._options.check(self.engine)
         if self.reach.policy == "registries" and self.engine.why_outside:
             raise HostError(
-                "--network registries cannot be had here, since builds without a network cannot "
-                f"reach the harness: {self.engine.why_outside}",
+                f"--network registries cannot be had here: {self.engine.why_outside}",
                 advice="run reb as root or use --sandbox podman; reb doctor says more",
             )
         self.base_image()

@@ -52,8 +52,8 @@ def listen_in_container(engine: Engine, container: str, port: int) -> socket.soc
     except NotAllowedError as error:
         if not gateways:
             raise HostError(
-                f"programs in a container of {engine.name} without a network cannot reach the "
-                f"harness here: {error.args[0]}",
+                f"a container of {engine.name} without a network cannot reach the harness: "
+                f"{error.args[0]}",
                 advice=f"{error.advice}; or give builds a network: --network full",
             ) from error
         return listen_on_host(port, gateways[0])

@@ -9,7 +9,7 @@ import pytest
 from container_boxes import images_of, ours, run
 
 from researchenvbench import process
-from researchenvbench.build import read_frozen_report
+from researchenvbench.building import read_frozen_report
 from researchenvbench.errors import EnvironmentUnusableError, LimitReachedError
 from researchenvbench.sandbox.containers import keepable, stage
 from researchenvbench.sandbox.containers import sandbox as sandbox_module

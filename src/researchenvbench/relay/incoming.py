@@ -139,7 +139,7 @@ def _read_request(body: bytes) -> dict[str, Any]:
     Raises:
         ValueError: no JSON, no object, or such a key.
     """
-    # Only then can `model` be there twice; the careful reading takes three times as long.
+    # Only then can `model` be there twice; to look at each key takes half as long again.
     careful = body.count(b'"model"') != 1 or b"\\u00" in body
     asked = json.loads(body, object_pairs_hook=_each_once if careful else None)
     if not isinstance(asked, dict):

@@ -360,6 +360,14 @@ def test_more_requests_at_once_than_any_program_has_are_refused(make) -> None:
     wait_until(lambda: asker.ask("/v1/messages/count_tokens").status_code == 200)
 
 
+def test_requests_of_which_too_much_is_in_memory_are_refused(make, monkeypatch) -> None:
+    monkeypatch.setattr("researchenvbench.relay.desk._MOST_BYTES", 100_000)
+    asker = make()
+    for _ in range(5):  # what has been answered is not in memory
+        assert asker.ask(x="y" * 60_000).status_code == 200
+        assert asker.ask(x="y" * 400_000).status_code == 429
+
+
 def test_it_knows_how_long_nothing_has_passed(make) -> None:
     asker = make()
     asker.ask()

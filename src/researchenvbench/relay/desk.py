@@ -70,21 +70,23 @@ class Desk:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many requests as a relay takes at once."""
-        return len(self._open) >= _MOST_REQUESTS or self._held_bytes >= _MOST_BYTES
+        """Whether there are more requests, or more of them in memory, than a relay takes."""
+        return len(self._open) > _MOST_REQUESTS or self._held_bytes > _MOST_BYTES
 
-    def enter(self, exchange: Exchange, held_bytes: int) -> None:
-        """A request is being passed on."""
+    def enter(self, exchange: Exchange) -> None:
+        """A request has come."""
         with self._lock:
             self._open.add(exchange)
-        self._held_bytes += held_bytes
         self.passed()
 
-    def leave(self, exchange: Exchange, held_bytes: int) -> None:
-        """It is not any more."""
+    def hold(self, size_bytes: int) -> None:
+        """So much of a request is in memory; what is negative is not any more."""
+        self._held_bytes += size_bytes
+
+    def leave(self, exchange: Exchange) -> None:
+        """A request is answered, or nobody waits for it."""
         with self._lock:
             self._open.discard(exchange)
-        self._held_bytes -= held_bytes
 
     def passed(self) -> None:
         """Something passed."""

@@ -41,7 +41,6 @@ class _Told:
     why: str = ""
     error_type: str = ""
     first_byte_s: float | None = None
-    request_bytes: int = 0
     answer_bytes: int = 0
 
 
@@ -71,16 +70,22 @@ class Exchange:
 
     async def run(self) -> None:
         """Answer the request."""
+        self._desk.enter(self)
         try:
             path = await self._asked.check(self._desk, self._receive)
         except RefusedRequestError as refusal:
             await self._refuse(refusal)
-            return
         except GoneError:
-            return
+            pass
+        else:
+            await self._attend(path)
+        finally:
+            self._asked.release(self._desk)
+            self._desk.leave(self)
+
+    async def _attend(self, path: Path) -> None:
+        """Pass the request on, for as long as somebody waits for the answer."""
         self._number = self._desk.record.next_number()
-        held = self._told.request_bytes = len(self._asked.body)
-        self._desk.enter(self, held)
         leaving = asyncio.create_task(self._receive_leave())
         work = asyncio.create_task(self._forward(path))
         try:
@@ -94,8 +99,6 @@ class Exchange:
                 self._conclude(path, "cut", why="the relay itself failed")
             # Many programs leave when they have read the last event, before the stream's end.
             self._conclude(path, self._end_or("left"), why="the agent's program went away")
-            self._desk.leave(self, held)
-            self._asked.body = b""
             leaving.cancel()
             work.cancel()
             await asyncio.gather(leaving, work, return_exceptions=True)
@@ -112,7 +115,6 @@ class Exchange:
             status=refusal.status,
             why=refusal.message,
             error_type=refusal.kind,
-            request_bytes=len(self._asked.body),
         )
         self._conclude(None, "refused")
         body = self._desk.provider.error(refusal.status, refusal.message, refusal.kind)
@@ -274,7 +276,7 @@ class Exchange:
                 stop_reason=answer.stop_reason if answer else "",
                 tokens=tokens,
                 cost_usd=self._desk.cost(asked.model, tokens),
-                request_bytes=self._told.request_bytes,
+                request_bytes=asked.held_bytes,
                 answer_bytes=told.answer_bytes,
             ),
         )

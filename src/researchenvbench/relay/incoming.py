@@ -42,6 +42,7 @@ class Incoming:
     headers: list[tuple[bytes, bytes]]
     model: str = ""
     body: bytes = field(default=b"", repr=False)
+    held_bytes: int = 0  #: of the body, in memory
 
     @classmethod
     def of(cls, scope: Scope) -> Incoming:
@@ -68,9 +69,7 @@ class Incoming:
                 404,
                 f"this relay passes no {self.method} {self.path[:200]} on ({desk.provider.wire})",
             )
-        if desk.is_full:
-            raise RefusedRequestError(429, "too many requests at once to this relay")
-        await self._read(receive, desk.request_limit)
+        await self._read(desk, receive)
         if path.names_model:
             self._check_model(desk)
         if path.writes and desk.exhausted:
@@ -90,20 +89,31 @@ class Incoming:
             found |= hmac.compare_digest(shown.strip(), token)
         return found
 
-    async def _read(self, receive: Receive, limit_bytes: int) -> None:
+    async def _read(self, desk: Desk, receive: Receive) -> None:
         body = bytearray()
-        while True:
+        more = True
+        while more:
+            if desk.is_full:
+                raise RefusedRequestError(429, "too many requests at once to this relay")
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise GoneError
-            body += message.get("body", b"")
-            if len(body) > limit_bytes:
+            piece: bytes = message.get("body", b"")
+            body += piece
+            self.held_bytes += len(piece)
+            desk.hold(len(piece))
+            if len(body) > desk.request_limit:
                 raise RefusedRequestError(
-                    413, f"the request is larger than the {limit_bytes} bytes that may be"
+                    413, f"the request is larger than the {desk.request_limit} bytes that may be"
                 )
-            if not message.get("more_body", False):
-                self.body = bytes(body)
-                return
+            more = message.get("more_body", False)
+        self.body = bytes(body)
+
+    def release(self, desk: Desk) -> None:
+        """Let the body go."""
+        self.body = b""
+        desk.hold(-self.held_bytes)
+        self.held_bytes = 0
 
     def _check_model(self, desk: Desk) -> None:
         encodings = [value for name, value in self.headers if name == b"content-encoding"]
@@ -129,7 +139,7 @@ def _read_request(body: bytes) -> dict[str, Any]:
     Raises:
         ValueError: no JSON, no object, or such a key.
     """
-    # Only then can `model` be there twice; the careful reading takes three times as long.
+    # Only then can `model` be there twice; to look at each key takes half as long again.
     careful = body.count(b'"model"') != 1 or b"\\u00" in body
     asked = json.loads(body, object_pairs_hook=_each_once if careful else None)
     if not isinstance(asked, dict):

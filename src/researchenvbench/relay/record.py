@@ -146,7 +146,10 @@ class Record:
 
     def add(self, call: Call) -> None:
         """A call has ended."""
-        line = self._redactor.clean(call.model_dump_json().encode()) + b"\n"
+        told = call.model_dump_json().encode()
+        line = self._redactor.clean(told)
+        if line != told:
+            call = Call.model_validate_json(line)
         with self._lock:
             if call.end == "refused":
                 self._refused += 1
@@ -155,13 +158,14 @@ class Record:
             self._calls.append(call)
             try:
                 with self._path.open("ab") as stream:
-                    stream.write(line)
+                    stream.write(line + b"\n")
             except OSError as error:
                 self.note(f"{self._path}: {error.strerror}")
 
     def note(self, trouble: str) -> None:
         """Something of the record could not be written."""
-        self.trouble = self.trouble or f"the record of calls is not whole: {trouble}"
+        clean = self._redactor.clean(trouble.encode()).decode(errors="replace")
+        self.trouble = self.trouble or f"the record of calls is not whole: {clean}"
 
     def keep(self, name: str) -> Kept:
         """A file that takes a body in pieces."""

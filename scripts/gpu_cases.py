@@ -304,7 +304,7 @@ HANGS = (
     _hang(
         "mpirun",
         *("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "{nproc}", "{python}"),
-        needs=("mpirun",),
+        needs=("mpirun", "ompi_info"),  # Open MPI's, whose options these are
         env=(("OMPI_MCA_plm_rsh_agent", ""),),
     ),
     _hang(

@@ -57,9 +57,16 @@ def left_out(name: str, why: str) -> Outcome:
     return Outcome(name, True, "left out", None, why, "")
 
 
+def search_path() -> str:
+    """PATH, and where toolkits of CUDA keep their compiler: PATH need not have it."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), f"{home}/bin"])
+
+
 def lacking(case: Case) -> str:
     """What this host lacks of what a case needs, in words; empty: nothing."""
-    absent = [one for one in case.needs if shutil.which(one) is None and find_spec(one) is None]
+    path = search_path()
+    absent = [one for one in case.needs if not (shutil.which(one, path=path) or find_spec(one))]
     return f"this host has no {', '.join(absent)}" if absent else ""
 
 
@@ -275,7 +282,7 @@ def extension(source: Path, folder: Path) -> list[Outcome]:
         return [left_out(EXTENSION.name, f"{source} is not there: gpu_wheels.py puts it together")]
     target = folder / "installed"
     major, minor = inventory().gpus[0].architecture[3:-1], inventory().gpus[0].architecture[-1]
-    environment = {**os.environ, "TORCH_CUDA_ARCH_LIST": f"{major}.{minor}",
+    environment = {**os.environ, "PATH": search_path(), "TORCH_CUDA_ARCH_LIST": f"{major}.{minor}",
                    "MAX_JOBS": str(min(16, os.cpu_count() or 1))}  # fmt: skip
     copy = folder / "source"
     shutil.copytree(source, copy)

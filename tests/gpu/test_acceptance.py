@@ -234,3 +234,13 @@ def test_what_is_carried_is_put_in_and_taken_out_again(tmp_path):
     subprocess.run(
         [python, "-c", SUITE_PROGRAM, new, repository], env=environment, check=True, timeout=200
     )
+
+
+def test_a_compiler_of_cuda_is_found_beside_the_path(tmp_path, monkeypatch):
+    case = Case("x", "", "passed", needs=("nvcc",))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    assert gpu_run.lacking(case) == "this host has no nvcc"
+    (tmp_path / "cuda/bin").mkdir(parents=True)
+    (tmp_path / "cuda/bin/nvcc").touch(mode=0o755)
+    assert gpu_run.lacking(case) == ""

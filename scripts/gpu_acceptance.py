@@ -90,10 +90,11 @@ def works(part: str, chosen: Chosen) -> list[Work]:
         source = chosen.carry / "extension"
         return [Work(EXTENSION.name, EXTENSION.est_s, lambda f: extension(source, f))]
     found = gpu_suite.plan(len(inventory().together().gpus))
+    wanted = chosen.tasks or gpu_suite.carried_tasks(chosen.carry)
     return [
         Work(f"{task} {stage}", est_s if chosen.damages else est_s / 2,
              lambda f, t=task, s=stage: [of_suite(t, s, f, chosen)])
-        for task, stage, est_s in found if not chosen.tasks or task in chosen.tasks
+        for task, stage, est_s in found if task in wanted
     ]  # fmt: skip
 
 

@@ -60,6 +60,14 @@ def plan(gpus: int) -> list[tuple[str, StageName, float]]:
     return sorted(found, key=lambda one: one[1] is StageName.MULTI_GPU)
 
 
+def carried_tasks(carried: Path) -> list[str]:
+    """The tasks of which something was carried here; all where nobody says."""
+    listed = carried / "wheels" / "tasks.json"
+    if not listed.exists():
+        return list(TASKS)
+    return [one for one in json.loads(listed.read_text()) if one != "reb"]
+
+
 def links_set(tree: Path) -> str:
     """Which file sets one of the variables that keep NVLink multicast off; empty: none."""
     for path in sorted(tree.rglob("*")):

@@ -244,3 +244,12 @@ def test_a_compiler_of_cuda_is_found_beside_the_path(tmp_path, monkeypatch):
     (tmp_path / "cuda/bin").mkdir(parents=True)
     (tmp_path / "cuda/bin/nvcc").touch(mode=0o755)
     assert gpu_run.lacking(case) == ""
+
+
+def test_of_the_suite_what_was_carried_is_run(driver, chosen):
+    driver.show(1)
+    (chosen.carry / "wheels").mkdir(parents=True)
+    listed = {"reb": ["x.whl"], "alephpi__Texo": []}
+    (chosen.carry / "wheels/tasks.json").write_text(json.dumps(listed))
+    found = [one.name for one in gpu_acceptance.works("suite", chosen)]
+    assert found == ["alephpi__Texo single_gpu"]

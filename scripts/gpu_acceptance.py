@@ -89,7 +89,7 @@ def works(part: str, chosen: Chosen) -> list[Work]:
     if part == "build":
         source = chosen.carry / "extension"
         return [Work(EXTENSION.name, EXTENSION.est_s, lambda f: extension(source, f))]
-    found = gpu_suite.plan(len(inventory().gpus))
+    found = gpu_suite.plan(len(inventory().together().gpus))
     return [
         Work(f"{task} {stage}", est_s if chosen.damages else est_s / 2,
              lambda f, t=task, s=stage: [of_suite(t, s, f, chosen)])

@@ -246,8 +246,8 @@ TWO = (
 _HANG = """
 import signal
 [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)]
-torch.ones(9, device="cuda:%d" % (int(os.environ.get("LOCAL_RANK", "0"))
-           % torch.cuda.device_count())).sum().item()
+mine = os.environ.get("LOCAL_RANK", os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))
+torch.ones(9, device="cuda:%d" % (int(mine) % torch.cuda.device_count())).sum().item()
 print("loss hangs", flush=True)
 time.sleep(600)
 """
@@ -283,8 +283,8 @@ def _hang(name: str, *command: str, program: str = _HANG, needs: tuple[str, ...]
         "still running at the time limit",
         "agent",
         command=(*command, "{repo}/train.py"),
-        limit_s=30.0,
-        est_s=45.0,
+        limit_s=40.0,
+        est_s=55.0,
         needs=needs,
         next_within_s=1.0,
         **more,
@@ -304,7 +304,7 @@ HANGS = (
     _hang(
         "mpirun",
         *("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "{nproc}", "{python}"),
-        needs=("mpirun",),
+        needs=("mpirun", "ompi_info"),  # Open MPI's, whose options these are
         env=(("OMPI_MCA_plm_rsh_agent", ""),),
     ),
     _hang(

@@ -57,9 +57,16 @@ def left_out(name: str, why: str) -> Outcome:
     return Outcome(name, True, "left out", None, why, "")
 
 
+def search_path() -> str:
+    """PATH, and where toolkits of CUDA keep their compiler: PATH need not have it."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), f"{home}/bin"])
+
+
 def lacking(case: Case) -> str:
     """What this host lacks of what a case needs, in words; empty: nothing."""
-    absent = [one for one in case.needs if shutil.which(one) is None and find_spec(one) is None]
+    path = search_path()
+    absent = [one for one in case.needs if not (shutil.which(one, path=path) or find_spec(one))]
     return f"this host has no {', '.join(absent)}" if absent else ""
 
 
@@ -117,11 +124,8 @@ def held_against(case: Case, result: LevelResult, next_s: float | None = None) -
     within = f"next within {case.next_within_s:.0f} s" if case.next_within_s else ""
     owner = f"({case.owner})" if case.owner else ""
     must = " ".join(filter(None, [case.verdict, owner, case.words, within]))
-    reason = "; ".join(
-        filter(
-            None, [result.reason, *stayed, "" if next_s is None else f"next after {next_s:.2f} s"]
-        )
-    )
+    pause = "" if next_s is None else f"next after {next_s:.2f} s"
+    reason = "; ".join(filter(None, [pause, *stayed, result.reason]))
     seen = [process.model_dump(mode="json") for process in use.processes] if use else []
     by = str(result.owner) if result.owner else None
     return Outcome(case.name, good, str(result.verdict), by, reason, must, result.seconds, grades,
@@ -261,11 +265,13 @@ def c2(
 
 def hang(case: Case, folder: Path) -> Outcome:
     """A launcher whose program hangs, on two GPUs where they are there."""
-    several = len(inventory().for_stage(2)) > 1
-    name = StageName.MULTI_GPU if several else StageName.SINGLE_GPU
+    count = min(2, len(inventory().for_stage(2)))
+    name = StageName.MULTI_GPU if count > 1 else StageName.SINGLE_GPU
+    # What never came to its hang shows nothing: it has computed on each GPU before.
+    case = replace(case, parallelism="ddp", grades=("counted",) * count)
     hides = "lightning" in case.needs and not lacking(case)
     with installed([], None) if hides else nullcontext():
-        return run_case(replace(case, parallelism="ddp"), folder, name)
+        return run_case(case, folder, name)
 
 
 def extension(source: Path, folder: Path) -> list[Outcome]:
@@ -276,7 +282,7 @@ def extension(source: Path, folder: Path) -> list[Outcome]:
         return [left_out(EXTENSION.name, f"{source} is not there: gpu_wheels.py puts it together")]
     target = folder / "installed"
     major, minor = inventory().gpus[0].architecture[3:-1], inventory().gpus[0].architecture[-1]
-    environment = {**os.environ, "TORCH_CUDA_ARCH_LIST": f"{major}.{minor}",
+    environment = {**os.environ, "PATH": search_path(), "TORCH_CUDA_ARCH_LIST": f"{major}.{minor}",
                    "MAX_JOBS": str(min(16, os.cpu_count() or 1))}  # fmt: skip
     copy = folder / "source"
     shutil.copytree(source, copy)

@@ -122,14 +122,14 @@ def installed(wheels: list[Path], repository: Path | None) -> Iterator[None]:
             for name in (*(wheel.name.split("-")[0] for wheel in new), *HIDDEN):
                 moved += _move_away(name, Path(place) / "kept" / name)
             if new:
-                subprocess.run([*put, *map(str, new)], check=True)
+                _pip([*put, *map(str, new)])
             if repository and any(
                 (repository / one).exists() for one in ("pyproject.toml", "setup.py")
             ):
                 # A build leaves folders in what it builds.
                 copy = Path(place) / "repository"
                 shutil.copytree(repository, copy, symlinks=True)
-                subprocess.run([*put, "--no-build-isolation", str(copy)], check=True)
+                _pip([*put, "--no-build-isolation", str(copy)])
             yield
         finally:
             added = _names() - before
@@ -139,6 +139,13 @@ def installed(wheels: list[Path], repository: Path | None) -> Iterator[None]:
             for origin, kept in moved:
                 origin.parent.mkdir(parents=True, exist_ok=True)
                 shutil.move(kept, origin)
+
+
+def _pip(argv: list[str]) -> None:
+    """Run pip, of which nobody reads what it says where all is well."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"pip ended with {done.returncode}: {done.stderr[-600:]}")
 
 
 def _names() -> set[str]:

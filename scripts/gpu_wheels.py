@@ -47,7 +47,7 @@ TASKS: dict[str, tuple[str, ...]] = {
         "transformers==4.57.6", "tokenizers==0.22.2", "huggingface-hub==0.36.2",
         "datasets==2.21.0", "fsspec==2024.6.1", *_DATASETS, "cachetools==5.5.2", "fire==0.6.0",
         "termcolor==3.3.0", "nltk==3.10.4", "defusedxml==0.7.1", "rouge==1.0.1",
-        "hatchling==1.27.0", "trove-classifiers==2025.9.11.17",
+        "bert-score==0.3.13", "hatchling==1.27.0", "trove-classifiers==2025.9.11.17",
     ),
     "KRLabsOrg__LettuceDetect": (
         "openai==3.57.0", "rag-fact-checker==0.1.5", "httpx2==2.16.2", "httpcore2==2.16.2",
@@ -143,6 +143,8 @@ def main() -> int:
     total = weight(wheels)
     print(f"{total / 1e6:6.1f} MB  in all, each wheel once (limit {LIMIT_BYTES / 1e6:.0f} MB)")
     good = good and total <= LIMIT_BYTES
+    own = " ".join(f"{chosen.folder}/wheels/{one}" for one in listed["reb"])
+    print(f"there, once: python -m pip install --no-index --no-deps {own}")
     if not chosen.wheels_only:
         good = _sources(chosen.only, folder, chosen.place) and good
     return int(not good)

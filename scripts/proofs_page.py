@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from researchenvbench.proofs import Ledger, load_ledger, standing
+from researchenvbench.proofs import Ledger, gpu_key, load_ledger, standing
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import bundled_suites, load_suite
 
@@ -31,6 +31,16 @@ tells a good environment from a bad one). All damages of its level must have don
 expected of them, controls that must not fail among them. Every other stage gives its verdict \
 marked *unproven*. `reb tasks prove SUITE` makes the proofs anew; this page is written from \
 the ledgers by `scripts/proofs_page.py`.
+"""
+
+_HEAD_ON_GPUS = """
+### On GPUs, with what a host had
+
+No recipe builds gold on a host without a network: there the host's packages and the wheels that
+were carried there stand in its place. What was uninstalled by a damage was removed file by file.
+
+| task | stage | standing | came to | seconds | GPUs | damages | carried | made on |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -56,6 +66,7 @@ def _page() -> Iterator[str]:
             yield "| --- | --- | --- | --- | --- |\n"
             for task in proven:
                 yield from _breakages(ledger.proofs[task.name])
+        yield from _on_gpus(suite, ledger)
 
 
 def _counted(suite: Suite, ledger: Ledger) -> str:
@@ -99,6 +110,28 @@ def _read(stage: StageProof) -> str:
     """Whether the stage read originals or stand-ins, with the start of their digests."""
     uses = sorted(stage.assets.items())
     return ", ".join(f"{name} ({use.origin} {use.digest[:8]})" for name, use in uses)
+
+
+def _on_gpus(suite: Suite, ledger: Ledger) -> Iterator[str]:
+    found = [(task, ledger.on_gpus[key]) for task in suite.tasks for stage in StageName
+             if (key := gpu_key(task.name, stage)) in ledger.on_gpus]  # fmt: skip
+    if not found:
+        return
+    yield _HEAD_ON_GPUS
+    for task, proof in found:
+        stage = proof.stage
+        seen = str(stage.verdict) + (f": {stage.reason}" if stage.reason else "")
+        grades = Counter(proof.gpu_grades.values())
+        versions = [f"{name} {version}" for name, version in sorted(proof.packages.items())]
+        kept = standing(task, stage.stage).replace("_", " ")
+        made = ", ".join([proof.date[:10], *proof.gpus, f"driver {proof.driver}",
+                          f"Python {proof.python_version}", *versions])  # fmt: skip
+        yield _row(
+            task.name, f"`{stage.stage}`", kept, seen, f"{stage.seconds:.0f}",
+            ", ".join(f"{n} {grade}" for grade, n in sorted(grades.items())),
+            ", ".join(f"`{one.name}` {_seen(one)}" for one in proof.breakages) or "not tried",
+            ", ".join(proof.carried), made,
+        )  # fmt: skip
 
 
 def _breakages(proof: TaskProof) -> Iterator[str]:

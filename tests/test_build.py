@@ -10,7 +10,7 @@ import pytest
 from researchenvbench.agents import AgentOutcome
 from researchenvbench.attempt import Level, Owner, Verdict
 from researchenvbench.audit import audit
-from researchenvbench.build import (
+from researchenvbench.building import (
     build,
     compare_hardware,
     hardware_shown,

@@ -100,6 +100,11 @@ class AttemptStatus(StrEnum):
     VOID = "void"
 
 
+def builder(agent: str, model: str) -> str:
+    """An agent and its model, as tables name and tell them apart."""
+    return f"{agent} with {model}" if model else agent
+
+
 def now() -> str:
     """The time, in UTC, as records hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -278,6 +283,7 @@ class BuildResult(Stored):
     host: HostFacts
     agent_version: str | None = Field(None, description="Of the agent's own program.")
     task_text: int | None = Field(None, description="Version of the text that a model was given.")
+    told: str | None = Field(None, description="That text.")
     model: ModelUse | None = Field(None, description="What was used of a model.")
     steps: int | None = Field(None, description="Of the agent's transcript.")
 
@@ -433,6 +439,12 @@ class Record(Stored):
     stage_variables: dict[str, str] = Field(default_factory=dict)
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+    @property
+    def builder(self) -> str:
+        """Who built: the agent, with its model where it has one."""
+        use = self.build.model if self.build else None
+        return builder(self.agent, use.model if use else "")
 
     @property
     def research_ready(self) -> bool:

@@ -20,7 +20,7 @@ import uv
 
 from researchenvbench import __version__
 from researchenvbench.attempt import Level, StoredResult
-from researchenvbench.build import read_frozen_report
+from researchenvbench.building import read_frozen_report
 from researchenvbench.errors import SandboxError
 from researchenvbench.process import Command
 from researchenvbench.run.job import AttemptRun

@@ -23,6 +23,7 @@ from researchenvbench.agents.model import ModelChoice, listen_here, open_access
 from researchenvbench.agents.transcript import TRANSCRIPT, read_steps
 from researchenvbench.errors import RebError
 from researchenvbench.model_use import Tokens
+from researchenvbench.run.doctor_agents import examine_agent
 from tests.relay.model_server import Fault, ModelServer, Tool, Turn
 
 KEY = "sk-canary-0123456789abcdef"
@@ -185,6 +186,13 @@ def test_options_that_are_none_are_refused(model):
     assert agent_wire("mini_swe", {"wire": "anthropic-messages"}) == "anthropic-messages"
 
 
+def test_the_doctor_knows_it(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("REB_CACHE", str(tmp_path / "cache"))
+    lines = {line.what: line for line in examine_agent("mini_swe", {}, chosen(model), os.environ)}
+    assert "2.4.6 will be installed by the first run" in lines["program"].found
+    assert lines["protocol"].found == "openai-chat"
+
+
 def test_an_installation_that_fails_says_why(tmp_path, monkeypatch):
     for name in ("UV_FIND_LINKS", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
@@ -265,7 +273,9 @@ def test_the_real_one_builds_through_the_relay(wire, real_cache, tmp_path, monke
     for path in place.rglob("*"):
         if path.is_file() and "box" not in path.parts:
             assert KEY.encode() not in path.read_bytes(), path
-    assert "token" not in kept["info"]["config"]["model"]["model_kwargs"]
+    token = (place / "model" / "token").read_bytes().strip()
+    for name in ("trajectory.json", "logs/agent.log", "logs/build.log", TRANSCRIPT):
+        assert token not in (place / name).read_bytes(), name
 
 
 @pytest.mark.slow
@@ -292,3 +302,52 @@ def test_how_the_real_one_fails(script, outcome, fault, real_cache, assign, atte
         (attempt / "logs" / "agent.log").read_text()[-2000:],
     )
     assert ended.reason
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.container
+def test_a_build_whose_harness_was_killed_begins_anew_and_is_replayed_elsewhere(
+    debian_image, real_cache, tmp_path, monkeypatch
+):
+    from researchenvbench import read_run
+    from researchenvbench.run.job import run_job
+    from researchenvbench.run.store import Job
+    from researchenvbench.sandbox import make_sandbox
+
+    monkeypatch.setenv("REB_CACHE", str(real_cache))
+    place = tmp_path / "run" / "attempts" / "adder--1"
+    place.mkdir(parents=True)
+    (tmp_path / "run" / "run.json").write_text('{"agent": "mini_swe"}')
+    again = tmp_path / "again" / "attempts" / "adder--1"
+    again.mkdir(parents=True)
+    (tmp_path / "again" / "run.json").write_text('{"agent": "replay"}')
+    script = [bash("I wait.", "touch waited; sleep 300"), *SCRIPT]
+    task = {"suite": "small", "task_folder": str(SUITE / "adder"), "task": "adder"}
+    try:
+        with ModelServer(script, model=MODEL, key=KEY) as server:
+            job = Job(**task, agent="mini_swe", sandbox="podman", model=chosen(server))
+            job.save(place / "job.json")
+            argv = [sys.executable, "-m", "researchenvbench", "job", str(place)]
+            first = subprocess.Popen(argv, start_new_session=True)
+            events, until = place / "events.jsonl", time.monotonic() + 120
+            while not (events.exists() and "step 1" in events.read_text()):
+                assert time.monotonic() < until
+                time.sleep(0.2)
+            time.sleep(1)
+            first.kill()
+            first.wait()
+            run_job(place, "all")
+        [record] = read_run(tmp_path / "run")
+        assert (record.build.outcome, record.build.reason) == ("finished", "")
+        assert record.results["C1"].verdict == "passed"
+        assert record.build.model.calls == len(SCRIPT)
+        assert record.build.model.lost_tokens == server.turns[0].usage
+        assert "waited" not in record.untracked, "the first container was left"
+        Job(**task, agent="replay", agent_options={"attempt": str(place)}).save(again / "job.json")
+        run_job(again, "all")
+        [replayed] = read_run(tmp_path / "again")
+        assert replayed.build.reason == ""
+        assert replayed.results["C1"].verdict == "passed", "what ran in a container runs here"
+    finally:
+        make_sandbox("podman").discard(place)

@@ -145,7 +145,7 @@ def test_what_hangs_is_ended_and_the_next_has_the_gpu(judged, tmp_path):
     outcome = gpu_run.hang(case, tmp_path / "case")
     # On two GPUs the stage is one of several, of which this program uses one.
     assert "next after" in outcome.reason
-    assert float(outcome.reason.rpartition("next after ")[2].split()[0]) < 1.0
+    assert float(outcome.reason.partition("next after ")[2].split()[0]) < 1.0
     assert (outcome.verdict, outcome.owner) == ("failed", "agent")
 
 
@@ -234,3 +234,13 @@ def test_what_is_carried_is_put_in_and_taken_out_again(tmp_path):
     subprocess.run(
         [python, "-c", SUITE_PROGRAM, new, repository], env=environment, check=True, timeout=200
     )
+
+
+def test_a_compiler_of_cuda_is_found_beside_the_path(tmp_path, monkeypatch):
+    case = Case("x", "", "passed", needs=("nvcc",))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    assert gpu_run.lacking(case) == "this host has no nvcc"
+    (tmp_path / "cuda/bin").mkdir(parents=True)
+    (tmp_path / "cuda/bin/nvcc").touch(mode=0o755)
+    assert gpu_run.lacking(case) == ""

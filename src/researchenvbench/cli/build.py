@@ -64,7 +64,7 @@ def command(
     system packages.
     """
     from ..agents.builtin import BuiltinAgent
-    from ..build import assignment
+    from ..building import assignment
     from ..gpu.inventory import inventory
     from ..sandbox.host_environment import host_environment
     from ..sandbox.local.in_place import user_box

@@ -69,7 +69,7 @@ def show(runs: Sequence[Path], *, as_json: bool, problems: Mapping[str, str] | N
 
     if len(found) == 1:
         _, plan, entries = found[0]
-        print_view(run_view(entries, suite=_suite(plan), agent=plan.agent))
+        print_view(run_view(entries, suite=_suite(plan), agent=plan.builder))
         return
     names = [run.name or str(run) for run in runs]
     if len(set(names)) < len(names):
@@ -77,7 +77,7 @@ def show(runs: Sequence[Path], *, as_json: bool, problems: Mapping[str, str] | N
     print_view(
         comparison_view(
             [
-                Run(name, entries, _suite(plan), plan.agent)
+                Run(name, entries, _suite(plan), plan.builder)
                 for name, (_, plan, entries) in zip(names, found, strict=True)
             ]
         )
@@ -140,7 +140,7 @@ def _unfinished(attempt: AttemptFolder) -> str:
 def _as_json(run: Path, plan: RunPlan, entries: list[Entry]) -> dict[str, Any]:
     from ..results.rates import summarise
 
-    summaries = summarise(entries, suite=_suite(plan), agent=plan.agent)
+    summaries = summarise(entries, suite=_suite(plan), agent=plan.builder)
     return {
         "run": str(run),
         "suite": _suite(plan),
@@ -179,7 +179,7 @@ def _write_html(run: Path, target: Path) -> None:
         run.absolute(),
         title=run.absolute().name,
         suite=_suite(plan),
-        agent=plan.agent,
+        agent=plan.builder,
         page_folder=base,
     )
     if to_output:

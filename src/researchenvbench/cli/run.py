@@ -201,7 +201,11 @@ def command(
     given = _options(sandbox_options, "--sandbox-option")
     reach = chosen_reach(network, allow_hosts)
     make_sandbox(sandbox, given, reach).check()
-    if not make_agent(agent, options, chosen).built_in and sandbox == "local" and not trusted:
+    if (
+        not make_agent(agent, options, chosen).built_in
+        and sandbox == "local"
+        and not (trusted or dry_run)
+    ):
         raise click.UsageError(
             f"the local sandbox isolates nothing: {agent} would run with your rights on this "
             "host. If that is what you want, add --i-trust-this-agent."
@@ -278,7 +282,7 @@ def _finish(
     from .report import read_entries, show
 
     plan, entries = read_entries(folder.path, problems)
-    write_page(folder.path, entries, suite=Path(plan.suite).name, agent=plan.agent)
+    write_page(folder.path, entries, suite=Path(plan.suite).name, agent=plan.builder)
     show([folder.path], as_json=as_json, problems=problems)
     if not as_json:
         click.echo(f"page: {folder.page_file}")

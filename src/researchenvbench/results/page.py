@@ -30,6 +30,7 @@ from .wording import (
     gpu_words,
     install_line,
     marks,
+    model_words,
     network_words,
     plural,
     short_verdict,
@@ -116,6 +117,7 @@ def page(
         "assets": asset_words,
         "gpus": gpu_words,
         "network": network_words,
+        "model": model_words,
     }
     environment.globals["imports"] = ImportCounts.of
     at = page_folder or run_folder

@@ -140,7 +140,7 @@ def summarise(entries: Sequence[Entry], *, suite: str = "", agent: str = "") -> 
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         record = entry.record
-        key = (record.suite, record.agent) if record else (suite, agent)
+        key = (record.suite, record.builder) if record else (suite, agent)
         groups.setdefault(key, []).append(entry)
     return [_summary(*key, members) for key, members in sorted(groups.items())]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..attempt import LevelResult
+    from ..model_use import ModelUse
     from ..network_use import NetworkUse
 
     #: Of the weights and data of a stage, as a whole.
@@ -121,6 +122,25 @@ def gpu_words(result: LevelResult) -> str:
         said += [f"{graphs} graphs"] if graphs else []
         words = f" ({', '.join(said)})" if said else ""
         parts.append(f"GPU {number} {result.gpu_grades.get(gpu, 'none')}{words}")
+    return "; ".join(parts)
+
+
+def model_words(use: ModelUse) -> str:
+    """What a build used of its model."""
+    tokens = use.tokens
+    counted = (
+        f"{tokens.input} input, {tokens.cached} cached, {tokens.cache_write} cache write, "
+        f"{tokens.output} output"
+    )
+    parts = [f"{use.model} at {use.upstream}: {use.calls} calls, {tokens.total} tokens ({counted})"]
+    if use.cost_usd is not None:
+        parts.append(f"{use.cost_usd:.2f} USD ({use.price_source})")
+    if use.failed_calls:
+        parts.append(f"{use.failed_calls} calls did not end well")
+    if use.waited_s >= 1:
+        parts.append(f"{use.waited_s:.0f} s were given back for the provider's faults")
+    if use.lost_tokens.total:
+        parts.append(f"{use.lost_tokens.total} tokens were spent by builds that were lost")
     return "; ".join(parts)
 
 

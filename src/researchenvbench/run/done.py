@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus, Owner, Verdict, Want
-from ..build import given_digest
+from ..building import given_digest
 from ..errors import RebError, RecordError
 from ..sandbox import make_sandbox
 from ..source import source_is

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..agents import Assignment
     from ..assets import Choice
     from ..attempt import Record
-    from ..build import Building
+    from ..building import Building
     from ..network_use import Network
     from ..task import Task
 

@@ -93,12 +93,15 @@ def prove_as_found(
         name: Of the stage.
         result: What it came to.
         carried: Names of the wheels that were put beside the host's packages.
-        damages: Whether the breakages are tried; without them nothing is proven.
+        damages: Whether the breakages are tried; without them nothing is proven. They never are
+            on a Python of the system, of which stages get no layer.
         say: Told what is done.
     """
     task, interpreter = subject.task, subject.interpreter
     assert task is not None and interpreter is not None  # noqa: S101, PT018  # it was judged
     found = inventory()
+    # A Python of the system is in no layer: the damage would be the host's.
+    damages = damages and interpreter.kind != "system"
     broken = tuple(
         break_it(
             dataclasses.replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..attempt import AttemptStatus, Environment, Level, Sizes, now
-from ..build import compare_hardware, read_report
+from ..building import compare_hardware, read_report
 from ..gpu.inventory import gpu_words, inventory
 from ..sandbox import NO_ASSETS
 from ..sandbox.containers.in_use import using_image

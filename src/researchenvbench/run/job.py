@@ -32,7 +32,7 @@ from ..attempt import (
     Verdict,
     now,
 )
-from ..build import Building, build, build_key, hardware_shown, host_facts, read_frozen_report
+from ..building import Building, build, build_key, hardware_shown, host_facts, read_frozen_report
 from ..errors import (
     HostError,
     RebError,

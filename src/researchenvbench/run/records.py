@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..attempt import Record, now
-from ..build import host_facts
+from ..building import host_facts
 from ..sandbox.host_environment import redacted_variables
 from ..verify.pyramid import status_of
 

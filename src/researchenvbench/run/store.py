@@ -30,7 +30,7 @@ from pydantic import ConfigDict, Field
 
 from ..agents.model import ModelChoice  # noqa: TC001  # pydantic needs it at run time
 from ..assets import Choice  # noqa: TC001  # likewise
-from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult
+from ..attempt import RECORD_SCHEMA, BuildResult, Level, Record, StoredResult, builder
 from ..errors import RecordError
 from ..network_use import Reach
 from ..sandbox.removing import remove_tree
@@ -53,6 +53,11 @@ class Setting(Stored):
     assets: Choice = Field("auto", description="Originals, stand-ins, or what is at hand.")
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+    @property
+    def builder(self) -> str:
+        """Who builds: the agent, with its model where it has one."""
+        return builder(self.agent, self.model.name if self.model else "")
 
 
 class Job(Setting):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attempt import AttemptStatus, Level, Sizes, now
-from ..build import REPORT_LIMIT_BYTES, hardware_shown, parse_report
+from ..building import REPORT_LIMIT_BYTES, hardware_shown, parse_report
 from ..errors import HostError, RebError, SandboxError
 from ..places import default_cache
 from ..sandbox import NO_ASSETS

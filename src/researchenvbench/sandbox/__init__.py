@@ -272,11 +272,8 @@ class BuildBox(Box, Protocol):
         """A socket on which the harness accepts what programs in the box connect to.
 
         Its `getsockname` is where they reach it: 127.0.0.1 as they see it, whatever network
-        they have; where that is not allowed, the gateway of their network. A build that is
-        gone on with can listen at the same port again. Close it before the box is closed.
-
-        Args:
-            port: 0 lets the system choose.
+        they have; where that is not allowed, the gateway of their network. Port 0 lets the
+        system choose; a build that is gone on with can have the same again. Close it first.
 
         Raises:
             HostError: the port is taken, or this user may not have it.
@@ -371,12 +368,7 @@ def choose_sandbox() -> tuple[str, str]:
 def make_sandbox(
     name: str, options: Mapping[str, object] | None = None, reach: Reach = FULL
 ) -> Sandbox:
-    """The sandbox of that name. A new kind is a module of this package, named here.
-
-    Args:
-        name: One of `SANDBOXES`.
-        options: Its own.
-        reach: What builds in it may reach.
+    """The sandbox of that name, whose builds may reach so much; a new kind is named here.
 
     Raises:
         SandboxError: there is none of that name, or it cannot keep builds from the network.

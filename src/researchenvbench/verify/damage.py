@@ -120,7 +120,8 @@ def apply_breakage(
     Raises:
         TaskError: it could not be done, so the breakage would prove nothing.
     """
-    install = [box.uv, "pip"]
+    # A host on which nothing is installed may have no uv.
+    install = [box.uv, "pip"] if breakage.uninstall or breakage.install else []
     target = ["--python", interpreter.executable]
     commands = []
     if breakage.uninstall or breakage.remove or breakage.stub or breakage.append:

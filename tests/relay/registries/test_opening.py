@@ -48,9 +48,14 @@ def port(monkeypatch):
     return chosen
 
 
-def test_full_changes_nothing(box, attempt):
+def test_full_changes_nothing_but_what_the_proxy_is_asked_for(box, attempt):
     with build_network(Reach(), box, attempt, HOST) as network:
-        assert network.host == HOST
+        without = dict.fromkeys(("no_proxy", "NO_PROXY"), "x.example,127.0.0.1,localhost")
+        assert network.host.installs == HOST.installs | without
+    for installs in ({"PIP_NO_INDEX": "1"}, {"http_proxy": "http://p", "NO_PROXY": "*"}):
+        host = HostEnvironment(installs=installs)
+        with build_network(Reach(), box, attempt, host) as network:
+            assert network.host == host
     assert network.use == NetworkUse()
     assert not (attempt / "fetched.jsonl").exists()
 

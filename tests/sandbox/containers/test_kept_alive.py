@@ -9,7 +9,7 @@ import pytest
 from container_boxes import images_of, ours, run
 
 from researchenvbench import process
-from researchenvbench.build import read_frozen_report
+from researchenvbench.building import read_frozen_report
 from researchenvbench.errors import EnvironmentUnusableError, LimitReachedError
 from researchenvbench.sandbox.containers import keepable, stage
 from researchenvbench.sandbox.containers import sandbox as sandbox_module
@@ -59,10 +59,11 @@ class TestBuild:
         with sandbox.build_box(attempt, source, key="k") as box:
             line = "for s in TERM INT HUP QUIT USR1 PIPE ABRT SEGV KILL; do kill -$s 1; done"
             assert run(box, f"{line}; sleep 1; echo alive", log)[1] == "alive\n"
-            began = time.monotonic()
-        frozen = sandbox.freeze(attempt)
-        assert time.monotonic() - began < 9, "it waits for what is not heeded"
-        assert frozen.unusable is None
+            # On a busy host the clock does not tell whether the engine waited for it to heed.
+            asked = ["podman", "inspect", "--format", "{{.Config.StopTimeout}}", *ours(attempt)]
+            told = subprocess.run(asked, check=True, capture_output=True, text=True, timeout=60)
+            assert told.stdout.split() == ["0"], "it would wait for what is not heeded"
+        assert sandbox.freeze(attempt).unusable is None
 
     def test_ended_from_within_is_kept_as_it_is(self, sandbox, attempt, source, log):
         with sandbox.build_box(attempt, source, key="k") as box:

@@ -72,10 +72,12 @@ def install(say: Callable[[str], None], cache: Path | None = None) -> Path:
         say(f"installing mini-swe-agent {version()} into {place} (once, some 400 MB)")
         remove_tree(place)
         host, tool = host_environment(), uv.find_uv_bin()
+        shared = os.environ.get("UV_CACHE_DIR")
         variables = {
             "PATH": host.path,
             "HOME": str(place.parent),
-            "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR") or str(place.parent / "uv"),
+            # It is done once: a cache of its own would only take the room again.
+            **({"UV_CACHE_DIR": shared} if shared else {"UV_NO_CACHE": "1"}),
             **host.installs,
         }
         own = ["--no-config", "--python"]

@@ -1,6 +1,7 @@
 """The network of a build, as its policy has it: what its programs are told, and what serves them.
 
-`full` changes nothing. In a box without a network, settings of this host that name its own
+`full` changes nothing but that no proxy is asked for a box's own loopback, where the harness may
+listen. In a box without a network, settings of this host that name its own
 proxies are of no use; with `registries` they name ours instead, which listens in the box's own
 loopback. An index on this host's loopback is found there too, at the same port.
 """
@@ -62,7 +63,8 @@ def build_network(
         SandboxError: the box has ended.
     """
     if reach.policy == "full":
-        yield BuildNetwork(host, NetworkUse(**dict(reach)))
+        given = replace(host, installs=_past_the_proxy(host.installs))
+        yield BuildNetwork(given, NetworkUse(**dict(reach)))
         return
     installs = {name: text for name, text in host.installs.items() if name.lower() not in PROXIES}
     if reach.policy == "none":
@@ -98,6 +100,18 @@ def build_network(
         finally:
             stack.close()
             network.use = log.use(reach)
+
+
+def _past_the_proxy(installs: Mapping[str, str]) -> dict[str, str]:
+    """Settings by which a proxy of this host, if any, is not asked for the loopback."""
+    given = dict(installs)
+    asked = {name.lower() for name, text in installs.items() if text} & PROXIES
+    without = installs.get("no_proxy") or installs.get("NO_PROXY") or ""
+    if asked - {"no_proxy"} and without.strip() != "*":
+        names = [name.strip() for name in without.split(",") if name.strip()]
+        text = ",".join(dict.fromkeys([*names, *WITHOUT_PROXY]))
+        given |= {"no_proxy": text, "NO_PROXY": text}
+    return given
 
 
 def _told(address: str) -> Mapping[str, str]:

@@ -7,56 +7,45 @@ judged here.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import platform
 import shutil
 import sys
 import time
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from . import __version__
-from .agents import AgentOutcome, Assignment, WorksWithModel
-from .agents.faults import owner_of
-from .agents.model import listen_here, open_access
-from .agents.transcript import TRANSCRIPT, keep_layout, with_tokens, write_steps
-from .attempt import BuildResult, HostFacts, Owner, Report, now
-from .audit import Hardware
-from .errors import (
-    EnvironmentUnusableError,
+from .. import __version__
+from ..agents import AgentOutcome, Assignment, WorksWithModel
+from ..agents.faults import owner_of
+from ..agents.model import listen_here, open_access
+from ..agents.program import TASK_TEXT
+from ..agents.transcript import TRANSCRIPT, keep_layout, with_tokens, write_steps
+from ..attempt import BuildResult, Owner, now
+from ..errors import (
     HostError,
     LimitReachedError,
-    RefusedError,
 )
-from .gpu.inventory import gpu_words, inventory
-from .network_use import NetworkUse
-from .owner import this_owner
-from .process import seconds_in_programs
-from .relay.registries.opening import build_network
-from .sandbox.host_environment import redacted_variables
+from ..gpu.inventory import gpu_words, inventory
+from ..network_use import NetworkUse
+from ..process import seconds_in_programs
+from ..relay.registries.opening import build_network
+from .given import assignment, build_key, given_digest
+from .hardware import host_facts
+from .reports import read_frozen_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-    from datetime import datetime
     from pathlib import Path
     from types import TracebackType
 
-    from .agents import Agent
-    from .agents.model import ModelAccess
-    from .gpu.inventory import Gpu
-    from .relay.registries.opening import BuildNetwork
-    from .sandbox import Box, BuildBox, HostEnvironment, Sandbox, StageBox
-    from .source import Snapshot
-    from .task import Task
+    from ..agents import Agent
+    from ..agents.model import ModelAccess
+    from ..gpu.inventory import Gpu
+    from ..relay.registries.opening import BuildNetwork
+    from ..sandbox import BuildBox, HostEnvironment, Sandbox
+    from ..source import Snapshot
+    from ..task import Task
 
-REPORT_LIMIT_BYTES = 1_000_000
 #: In an attempt's folder: what an agent's program kept of its own work.
 KEPT_FOLDER = "agent"
 
@@ -288,159 +277,19 @@ class Building:
             update={
                 "agent_version": agent.version,
                 "task_text": agent.text_version,
+                "told": _read_text(attempt / TASK_TEXT),
                 "model": self.access.relay.use() if self.access else None,
                 "steps": len(steps),
             }
         )
 
 
+def _read_text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
 def _owner(outcome: AgentOutcome) -> Owner | None:
     return owner_of(outcome.fault) if outcome.fault else None
-
-
-def build_key(
-    task: Task,
-    snapshot: Snapshot,
-    agent: Agent,
-    sandbox: Sandbox,
-    time_limit_s: float,
-    build_gpus: str,
-) -> str:
-    """A digest of what a build is for: one that was interrupted is gone on with for the same."""
-    facts = (
-        given_digest(task, agent),
-        snapshot.digest,
-        agent.name,
-        agent.digest(task),
-        sandbox.name,
-        time_limit_s,
-        build_gpus,
-        # What runs beside the harness ends with it: no later one can go on with its build.
-        this_owner() if isinstance(agent, WorksWithModel) and agent.on_host else "",
-    )
-    return hashlib.sha256(repr(facts).encode()).hexdigest()
-
-
-def given_digest(task: Task, agent: Agent) -> str:
-    """A digest of what of `task` a build by `agent` can depend on.
-
-    That is all that can change a verdict, but for an agent that follows the task's recipe: for
-    it, the source alone. The recipe itself is in the agent's own digest.
-    """
-    if agent.sees_task:
-        return task.digest
-    source = task.source.model_dump_json(exclude={"also_at", "unavailable"})
-    return hashlib.sha256(source.encode()).hexdigest()
-
-
-def assignment(
-    box: BuildBox,
-    host: HostEnvironment,
-    *,
-    gpus: Sequence[Gpu],
-    log: Path,
-    say: Callable[[str], None],
-    deadline: float,
-    date: datetime | None,
-    task: Task | None = None,
-    with_recipe: bool = False,
-) -> Assignment:
-    """What an agent is given to build for `task`, or for a repository without one.
-
-    Of the task it is not told how it is solved: neither the gold recipe, unless it is asked
-    to follow it, nor the breakages.
-    """
-    environment = box.variables(host, installs=True)
-    environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, box.gpu_indices(gpus)))
-    environment.update(host.variables)
-    return Assignment(
-        box=box,
-        environment=environment,
-        log=log,
-        say=say,
-        deadline=deadline,
-        gpus=tuple(gpu.name for gpu in gpus),
-        python=task.python if task else "",
-        date=date,
-        task=task.model_copy(update={"gold": None, "breakages": {}}) if task else None,
-        recipe=task.gold if task and with_recipe else None,
-    )
-
-
-def read_frozen_report(
-    open_box: Callable[[], AbstractContextManager[StageBox]],
-    keep: Sequence[str] = (),
-    into: Path | None = None,
-) -> tuple[Report | None, str | None]:
-    """The report in a frozen environment; one that no box can be opened from has none.
-
-    Files that match the globs `keep` are copied to the folder `into`.
-    """
-    try:
-        with open_box() as box:
-            if into is not None and keep:
-                into.mkdir(parents=True, exist_ok=True)
-                for pattern in keep:
-                    box.collect(pattern, into)
-            return read_report(box)
-    except EnvironmentUnusableError as error:
-        return None, str(error.args[0])
-
-
-def read_report(box: Box) -> tuple[Report | None, str | None]:
-    """The report that the agent left, or None and why there is no usable one."""
-    try:
-        text = box.read(box.layout.report, REPORT_LIMIT_BYTES)
-    except RefusedError as error:
-        return None, str(error.args[0])
-    return parse_report(text)
-
-
-def parse_report(text: bytes) -> tuple[Report | None, str | None]:
-    """A report from its bytes, or None and what is wrong with them."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return None, f"the report is not JSON: {error}"
-    if not isinstance(data, dict):
-        return None, f"the report is a {type(data).__name__}, not an object with the fields"
-    try:
-        return Report.model_validate(data), None
-    except ValidationError as error:
-        faults = [
-            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-            for fault in error.errors()
-        ]
-        return None, f"the report is not valid: {'; '.join(faults[:5])}"
-
-
-def host_facts(host: HostEnvironment) -> HostFacts:
-    """This machine, as records hold it."""
-    found = inventory()
-    return HostFacts(
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        cpus=os.cpu_count() or 1,
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        gpus=tuple(f"{gpu.name} ({gpu.architecture}) {gpu.uuid}" for gpu in found.gpus),
-        driver=found.driver,
-        variables=redacted_variables(host.variables),
-    )
-
-
-def hardware_shown(done: BuildResult) -> Hardware:
-    """What the build was shown, compared with what verification sees now."""
-    return compare_hardware(done.shown_gpus, [gpu_words(gpu) for gpu in inventory().gpus])
-
-
-def compare_hardware(build_shown: Sequence[str], seen_now: Sequence[str]) -> Hardware:
-    """Whether the GPUs are of the same kinds, and at least as many as the build was shown.
-
-    More of the same kind are the same hardware: what a framework can do with one does not
-    depend on how many others there are.
-    """
-    shown, seen = Counter(build_shown), Counter(seen_now)
-    same = shown.keys() == seen.keys() and shown <= seen
-    return Hardware(same=same, shown=len(build_shown))
 
 
 def _shown_gpus(build_gpus: str) -> Sequence[Gpu]:

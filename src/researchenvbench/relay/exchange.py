@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: How far the files may be behind before a stream waits for them.
 _BEHIND_BYTES = 4 << 20
+#: By then the provider has the request, and what writes it down is in nobody's way.
+_KEEP_AFTER_S = 0.05
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Exchange:
         self._answer: Answer | None = None
         self._decoder: Decoder | None = None
         self._kept: Kept | None = None
+        self._request_kept = False
         self._concluded = False
 
     @property
@@ -86,6 +89,7 @@ class Exchange:
     async def _attend(self, path: Path) -> None:
         """Pass the request on, for as long as somebody waits for the answer."""
         self._number = self._desk.record.next_number()
+        keeping = asyncio.get_running_loop().call_later(_KEEP_AFTER_S, self._keep_request)
         leaving = asyncio.create_task(self._receive_leave())
         work = asyncio.create_task(self._forward(path))
         try:
@@ -99,11 +103,21 @@ class Exchange:
                 self._conclude(path, "cut", why="the relay itself failed")
             # Many programs leave when they have read the last event, before the stream's end.
             self._conclude(path, self._end_or("left"), why="the agent's program went away")
+            keeping.cancel()
+            self._keep_request()
             leaving.cancel()
             work.cancel()
             await asyncio.gather(leaving, work, return_exceptions=True)
         if failure is not None:
             raise failure
+
+    def _keep_request(self) -> None:
+        """Have the request written, once."""
+        if self._asked.body and not self._request_kept:
+            self._request_kept = True
+            kept = self._desk.record.keep(f"{self._number:04d}.request.json")
+            kept.write(self._asked.body)
+            kept.close()
 
     async def _receive_leave(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -123,11 +137,6 @@ class Exchange:
 
     async def _forward(self, path: Path) -> None:
         desk, asked = self._desk, self._asked
-        name = f"{self._number:04d}"
-        if asked.body:
-            kept = desk.record.keep(f"{name}.request.json")
-            kept.write(asked.body)
-            kept.close()
         self._asking = Asking(desk.client, desk.patience)
         headers = for_provider(asked.headers, desk.provider, desk.key)
         if asked.method == "POST":
@@ -147,7 +156,7 @@ class Exchange:
             await self._send_whole(504, text, [])
             return
         self._told.status = response.status_code
-        self._kept = desk.record.keep(f"{name}.answer")
+        self._kept = desk.record.keep(f"{self._number:04d}.answer")
         try:
             if response.is_success:
                 await self._pass_answer(path, response)

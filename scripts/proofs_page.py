@@ -60,7 +60,7 @@ def _page() -> Iterator[str]:
             yield "\n| task | stage | standing | gold | seconds | read | made on |\n"
             yield "| --- | --- | --- | --- | --- | --- | --- |\n"
             for task in proven:
-                yield from _stages(task, ledger.proofs[task.name])
+                yield from _stages(task, ledger)
             yield "\n### What the damages did\n\n"
             yield "| task | damage | level | expected | what was seen |\n"
             yield "| --- | --- | --- | --- | --- |\n"
@@ -85,7 +85,8 @@ def _counted(suite: Suite, ledger: Ledger) -> str:
     return f"{len(suite.tasks)} tasks, {len(ledger.proofs)} in the ledger. {'; '.join(stages)}."
 
 
-def _stages(task: Task, proof: TaskProof) -> Iterator[str]:
+def _stages(task: Task, ledger: Ledger) -> Iterator[str]:
+    proof = ledger.proofs[task.name]
     versions = [f"{name} {version}" for name, version in sorted(proof.frameworks.items())]
     versions += [f"Python {proof.python_version}", f"reb {proof.reb_version}"]
     made = ", ".join([proof.date[:10], *versions, *proof.gpus])
@@ -95,6 +96,8 @@ def _stages(task: Task, proof: TaskProof) -> Iterator[str]:
         if stage.stage not in task.stages:
             continue
         gold = str(stage.verdict) + (f": {stage.reason}" if stage.reason else "")
+        if gpu_key(task.name, stage.stage) in ledger.on_gpus:
+            gold = "with what a host with GPUs had: below"
         yield _row(
             task.name,
             f"`{stage.stage}`",

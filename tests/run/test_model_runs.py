@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from researchenvbench.attempt import Record
+from researchenvbench.sandbox import make_sandbox
 
 from ..relay.model_server import Fault, ModelServer, Tool, Turn
 from .conftest import SUITE
@@ -142,7 +144,7 @@ def test_a_build_that_was_lost_counts_its_tokens_as_spent(reb, tmp_path, definit
 @pytest.mark.slow
 @pytest.mark.container
 def test_an_agent_in_a_container_outlives_the_harness(
-    reb, tmp_path, definition, debian_image, shared_cache
+    reb, tmp_path, definition, podman, debian_image
 ):
     """It finds the relay again where it was, with the token that it had."""
     script = [
@@ -153,7 +155,7 @@ def test_an_agent_in_a_container_outlives_the_harness(
     ]
     with ModelServer(script, model=MODEL) as server:
         options = ["--sandbox", "podman", "--sandbox-option", f"image={debian_image.id}"]
-        line = arguments(definition, server, *options, "--network", "none", "--keep", "none")
+        line = arguments(definition, server, *options, "--network", "none")
         first = reb.start(*line, CANARY=KEY)
         kill_when(first, lambda: sum(request.took_turn for request in server.requests) >= 2)
         done = reb(*line, CANARY=KEY)
@@ -164,6 +166,27 @@ def test_an_agent_in_a_container_outlives_the_harness(
     assert len(told) == 4
     assert record.build.model.tokens.total == sum(told)
     assert record.build.model.lost_tokens.total == 0
+    # The key is in no file of the image, and in nothing that the engine tells of it.
+    image = record.build.environment.image
+    search = ["grep", "-rlsF", "--exclude-dir=proc", "--exclude-dir=sys", KEY, "/"]
+    found = podman.call(
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        *podman.run_flags,
+        "--entrypoint",
+        "",
+        image,
+        "sh",
+        "-c",
+        f"{shlex.join(search)}; true",
+    )
+    told_of_it = podman.call("image", "inspect", image) + podman.call("history", image)
+    sandbox = make_sandbox("podman", {"image": debian_image.id})
+    sandbox.discard(attempt_of(tmp_path))
+    assert found == b""
+    assert KEY.encode() not in told_of_it
 
 
 def kill_when(process, condition):

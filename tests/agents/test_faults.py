@@ -56,6 +56,13 @@ CASES = [
         "unknown_model",
     ),
     ("rejected", DIED, [error(400, "max_tokens: field required")], "rejected"),
+    (
+        "rejected after good work",
+        DIED,
+        [call(**GOOD), error(400, "messages: field required")],
+        "crashed",
+    ),
+    ("no such model after good work", DIED, [call(**GOOD), error(404)], "crashed"),
     ("cut", DIED, [call(**GOOD), call(end="cut", status=200)], "stream_cut"),
     ("unreachable", DIED, [call(end="unreachable")], "unreachable"),
     (

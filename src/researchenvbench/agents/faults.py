@@ -7,8 +7,8 @@
     stream_cut          host    void   its answer broke off
     wrong_key           host    void   it does not take the key
     no_credit           host    void   the account has no means
-    unknown_model       host    void   it has no such model
-    rejected            host    void   it calls what the program sends wrong
+    unknown_model       host    void   it has no such model, and has answered nothing
+    rejected            host    void   it calls what the program sends wrong, likewise
     uncounted           host    void   it tells no usage, and a budget is to be kept
     no_calls            host    void   the program never asked the model
     not_started         host    void   the program is not there, or does not run
@@ -53,6 +53,8 @@ _HOST: frozenset[Fault] = frozenset(
     }
 )
 _AGENT: frozenset[Fault] = frozenset({"refused", "context_exhausted", "crashed", "hung"})
+#: A fault of the choice of model only where no call has been answered.
+_NEVER_WORKED: frozenset[Fault] = frozenset({"unknown_model", "rejected"})
 _OVERLOADED = frozenset({408, 425, 429, 503, 529})
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|limit)|prompt is too long|too many (input )?tokens"
@@ -123,7 +125,10 @@ def fault_of(ended: Ended, calls: Sequence[Call], *, needs_model: bool) -> tuple
     if ended.well:
         return None, ""
     if last is not None and last.end not in ("complete", "left"):
-        return _of_call(last)
+        fault, why = _of_call(last)
+        # What the provider has answered before it knows, and takes: this was of the agent's
+        # making, who could end a build that went badly so, to be given another.
+        return ("crashed" if fault in _NEVER_WORKED else fault), why
     return "crashed", _how(ended)
 
 

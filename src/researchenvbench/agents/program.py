@@ -137,12 +137,7 @@ class ProgramAgent:
             Command(
                 argv=argv,
                 cwd=layout.repo,
-                env={
-                    **assignment.environment,
-                    **{
-                        key: self.definition.filled(value, values) for key, value in run.env.items()
-                    },
-                },
+                env=environment,
                 time_limit_s=max(1.0, assignment.deadline - time.monotonic()) + _WAIT_S,
             ),
             log,

@@ -50,7 +50,6 @@ def test_a_small_definition_is_enough(tmp_path):
     found = load(tmp_path, MINE)
     assert found.run.success == (0,)
     assert found.wire is None
-    assert found.filled("{prompt_file} {unknown}", {"prompt_file": "/x"}) == "/x {unknown}"
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_a_disk_that_takes_nothing_is_told(make) -> None:
     asker = make([ONE] * 2)
     (make.folder / "calls.jsonl").mkdir()
     assert asker.ask().status_code == 200
-    assert "the record of calls is not whole" in asker.relay.problem
+    assert "the record of calls is not whole" in asker.relay.trouble
     assert asker.relay.use().tokens == ONE.usage
 
 

@@ -89,11 +89,6 @@ class WorksWithModel(Protocol):
 
     version: str  #: of its program; empty where that is not known
 
-    @property
-    def text_version(self) -> int:
-        """Of the text that it is given."""
-        ...
-
     def program(self, say: Callable[[str], None]) -> Program | None:
         """What of it is to be in the box; None: nothing."""
         ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from ..model_use import Wire  # noqa: TC001  # its models are checked by it
 from ..stored import Stored, write_atomically
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from ..relay import Relay
@@ -181,11 +181,3 @@ def _listening(
         host, port = listening.getsockname()[:2]
         write_atomically(place / _PORT, str(port))
         yield listening, f"http://{host}:{port}"
-
-
-def listen_here(port: int) -> socket.socket:
-    """A socket of this host's own loopback, for agents that run beside the harness."""
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError as error:
-        raise HostError(f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from error

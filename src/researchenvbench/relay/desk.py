@@ -121,9 +121,7 @@ class Desk:
 
     @property
     def problem(self) -> str:
-        """Why what was counted cannot be relied on, in words; empty where it can."""
-        if self.record.trouble:
-            return self.record.trouble
+        """Why a budget cannot be kept, in words; empty where it can, or there is none."""
         uncounted = len(self._uncounted())
         limited = self._budget.tokens is not None or self._budget.usd is not None
         if uncounted and limited:

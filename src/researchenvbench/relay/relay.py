@@ -131,8 +131,13 @@ class Relay:
 
     @property
     def problem(self) -> str:
-        """Why the counting cannot be relied on, in words; empty where it can."""
+        """Why a budget cannot be kept, in words; empty where it can, or there is none."""
         return self._desk.problem
+
+    @property
+    def trouble(self) -> str:
+        """Why the record is not whole, such as a full disk, in words; empty where it is."""
+        return self._record.trouble
 
     def quiet_s(self) -> float:
         """Seconds since anything passed."""

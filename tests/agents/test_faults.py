@@ -112,7 +112,7 @@ CASES = [
     (
         "only counted tokens",
         DIED,
-        [call(**GOOD).model_copy(update={"path": "/v1/messages/count_tokens"})],
+        [call(**GOOD, path="/v1/messages/count_tokens", writes=False)],
         "no_calls",
     ),
     ("not there", Ended(127, start_error="nothing cannot be run"), [], "not_started"),

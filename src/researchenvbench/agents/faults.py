@@ -99,7 +99,7 @@ def fault_of(ended: Ended, calls: Sequence[Call], *, needs_model: bool) -> tuple
     """
     if ended.start_error:
         return "not_started", ended.start_error
-    asked = [call for call in calls if call.method == "POST" and "count_tokens" not in call.path]
+    asked = [call for call in calls if call.writes]
     answered = [call for call in asked if call.end == "complete"]
     last = _last(asked)
     if ended.stopped_for == "uncounted":

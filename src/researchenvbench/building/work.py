@@ -7,7 +7,6 @@ judged here.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from ..attempt import BuildResult, Owner, now
 from ..errors import HostError, LimitReachedError
 from ..gpu.inventory import gpu_words, inventory
 from ..network_use import NetworkUse
+from ..places import disk_is_full
 from ..process import seconds_in_programs
 from ..relay.registries.opening import build_network
 from ..sandbox.listening import listen_on_host
@@ -45,11 +45,7 @@ if TYPE_CHECKING:
     from ..task import Task
 
 #: In an attempt's folder: what an agent's program kept of its own work.
-KEPT_FOLDER = "agent"
-
-
-#: A disk with less room than this is full: installs fail on it.
-FULL_DISK_BYTES = 64 * 1024**2
+_KEPT_FOLDER = "agent"
 
 
 def build(
@@ -216,7 +212,7 @@ class Building:
             HostError: the disk was full when the agent ended without success.
         """
         outcome, attempt, sandbox = self.outcome, self._attempt, self._sandbox
-        if outcome.exit_code != 0 and shutil.disk_usage(attempt).free < FULL_DISK_BYTES:
+        if outcome.exit_code != 0 and disk_is_full(attempt):
             # Whatever it ended with, it is not the agent's doing that there was no room.
             raise HostError(
                 f"the disk that holds {attempt} is full",
@@ -228,7 +224,7 @@ class Building:
         self._say("freezing", log=self.log)
         frozen = sandbox.freeze(attempt)
         agent = self._agent
-        kept = attempt / KEPT_FOLDER if isinstance(agent, WorksWithModel) else None
+        kept = attempt / _KEPT_FOLDER if isinstance(agent, WorksWithModel) else None
         globs = agent.keeps(sandbox.layout(attempt)) if isinstance(agent, WorksWithModel) else ()
         report, report_error = read_frozen_report(
             lambda: sandbox.stage_box(attempt, network=False, gpus=()), globs, kept
@@ -261,7 +257,7 @@ class Building:
     def _with_use(self, done: BuildResult) -> BuildResult:
         """The result with what the agent was given, did, and used of a model."""
         agent, attempt = self._agent, self._attempt
-        kept = sorted(path for path in (attempt / KEPT_FOLDER).rglob("*") if path.is_file())
+        kept = sorted(path for path in (attempt / _KEPT_FOLDER).rglob("*") if path.is_file())
         steps = None
         if isinstance(agent, WorksWithModel):
             calls = self.access.relay.calls if self.access else ()

@@ -12,6 +12,7 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
+from .key_values import key_values
 from .model_options import chosen_model, chosen_preset, model_options
 from .network_options import chosen_reach, network_options
 from .sources import source_mirror_option
@@ -180,7 +181,7 @@ def command(
     suite = load_suite(suite_name)
     tasks = _chosen(suite, only, all_tasks=all_tasks)
     min_free_bytes = bytes_of(min_free, "--min-free")
-    options = _options(agent_options, "--agent-option")
+    options = key_values(agent_options, "--agent-option")
     preset = chosen_preset(preset_name)
     agent = agent or (preset.agent if preset else "builtin")
     check_agent(agent, options)
@@ -198,7 +199,7 @@ def command(
     if sandbox == "auto":
         sandbox, why = choose_sandbox()
         click.echo(f"sandbox: {sandbox}{f' ({why})' if why else ''}", err=True)
-    given = _options(sandbox_options, "--sandbox-option")
+    given = key_values(sandbox_options, "--sandbox-option")
     reach = chosen_reach(network, allow_hosts)
     make_sandbox(sandbox, given, reach).check()
     if (
@@ -329,16 +330,6 @@ def _chosen(suite: Suite, only: tuple[str, ...], *, all_tasks: bool) -> list[Tas
         return [suite.task(name) for name in only]
     demo = [task for task in suite.tasks if task.demo]
     return list(suite.tasks) if all_tasks or not demo else demo
-
-
-def _options(pairs: tuple[str, ...], flag: str) -> dict[str, str]:
-    options = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator:
-            raise click.UsageError(f"{flag} takes KEY=VALUE, not {pair!r}")
-        options[key] = value
-    return options
 
 
 def _build_gpus(asked: str | None, tasks: list[Task]) -> str:

@@ -32,8 +32,9 @@ class Use:
 
 def uses_of(tree: ast.Module) -> Iterator[Use]:
     """Everything that a rule can ask for, in no order."""
-    aliases = _aliases(tree)
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))  # the walk takes longer than all that is done on it
+    aliases = _aliases(nodes)
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 for name in names:
@@ -93,10 +94,10 @@ def _text(node: ast.expr | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def _aliases(tree: ast.Module) -> dict[str, str]:
-    """What names of this file stand for, wherever in it they are imported."""
+def _aliases(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """What names of a file stand for, wherever in it they are imported."""
     aliases = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 for name in names:

@@ -50,6 +50,13 @@ class StageProof(Stored):
     reason: str = ""
     seconds: float = 0.0
     assets: dict[str, AssetUse] = Field(default_factory=dict, description="What it read.")
+    asset_bytes: dict[str, int] | None = Field(
+        None, description="What each asset takes in the cache; null: nobody has looked."
+    )
+    fetched_bytes: int | None = Field(
+        None,
+        description="Of originals among its assets, as hubs and servers gave them; null: unknown.",
+    )
 
 
 class TaskProof(Stored):
@@ -71,7 +78,12 @@ class TaskProof(Stored):
     gpus: tuple[str, ...] = Field((), description="Names of those that the host had.")
     driver: str = Field("", description="Of the GPUs.")
     build_seconds: float
-    size_bytes: int | None = None
+    size_bytes: int | None = Field(None, description="Of the environment, each file once.")
+    archive_bytes: int | None = Field(
+        None,
+        description="Of the archives that its packages come in, as the index lists them; null "
+        "where it does not list them all.",
+    )
     stages: tuple[StageProof, ...] = ()
     breakages: tuple[BreakageProof, ...] = ()
     c0_missing: tuple[str, ...] = Field((), description="Imports that gold leaves unresolved.")

@@ -35,9 +35,9 @@ the ledgers by `scripts/proofs_page.py`.
 
 *What it costs* is of gold, for each stage that it proves: seconds of the build, downloads \
 among them, and of the stage, on the host that proved; what the environment, and what the stage \
-reads, take on the disk; what the archives of the packages, and originals of assets, weigh on their way. \
-`reb run --dry-run` reckons with these. What nobody has measured is left open, and behind a median \
-or a worst it says of how many stages that is.
+reads, take on the disk; what the archives of the packages, and originals of assets, weigh on \
+their way. `reb run --dry-run` reckons with these. What nobody has measured is left open, and \
+behind a median or a worst it says of how many stages that is.
 """
 
 _HEAD_COSTS = """

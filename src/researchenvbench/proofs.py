@@ -224,17 +224,31 @@ def load_ledger(suite_folder: Path) -> Ledger:
     return Ledger.load(path) if path.is_file() else Ledger()
 
 
-def standing(task: Task, stage: StageName) -> Standing:
-    """How far a stage of `task` is to be trusted, by the ledger beside it."""
+def standing(task: Task, stage: StageName, ledger: Ledger | None = None) -> Standing:
+    """How far a stage of `task` is to be trusted, by the ledger beside it or the one given."""
     if task.stages[stage].not_solvable:
         return "not_solvable"
     if task.stages[stage].not_distributed:
         return "not_distributed"
-    ledger = load_ledger(task.folder.parent)
-    proof = ledger.proofs.get(task.name)
-    if proof is not None and proof.holds_for(task) and proof.standing(stage) == "proven":
+    ledger = load_ledger(task.folder.parent) if ledger is None else ledger
+    if (gold := gold_proof(task, ledger)) and gold.standing(stage) == "proven":
         return "proven"
     on_gpus = ledger.on_gpus.get(gpu_key(task.name, stage))
     if on_gpus is not None and on_gpus.holds_for(task):
         return on_gpus.standing(task)
     return "unproven"
+
+
+def gold_proof(task: Task, ledger: Ledger) -> TaskProof | None:
+    """The proof by gold that holds for the task as it is now; None where there is none."""
+    proof = ledger.proofs.get(task.name)
+    return proof if proof is not None and proof.holds_for(task) and not proof.problem else None
+
+
+def stage_seconds(task: Task, stage: StageName, ledger: Ledger) -> float | None:
+    """How long the stage took where it passed, by a proof that holds; None where none says so."""
+    gold, on_gpus = gold_proof(task, ledger), ledger.on_gpus.get(gpu_key(task.name, stage))
+    proofs = list(gold.stages) if gold else []
+    proofs += [on_gpus.stage] if on_gpus is not None and on_gpus.holds_for(task) else []
+    took = [p.seconds for p in proofs if p.stage is stage and p.verdict is Verdict.PASSED]
+    return took[0] if took else None

@@ -29,6 +29,15 @@ def figures(summary: Summary) -> list[Figure]:
     return [*rows, *_imports(summary), *_claims(summary), *_costs(summary), *_apart(summary)]
 
 
+def tasks_of(summary: Summary) -> str:
+    """What the rates are over: `9 of 44 tasks (subset proven)`, or `9 tasks`."""
+    number, all_of_them = summary.tasks, summary.suite_tasks
+    if all_of_them is None or number >= all_of_them:
+        return plural(number, "task")
+    subset = f" ({clean(summary.subset, 200)})" if summary.subset else ""
+    return f"{number} of {plural(all_of_them, 'task')}{subset}"
+
+
 def _rate(name: str, named: NamedRate) -> Figure:
     rate, proven = named.rate, named.without_unproven
     if not rate.applicable:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+import click
 import pytest
 
 from researchenvbench.attempt import Verdict
+from researchenvbench.cli.run import command as run_command
 from researchenvbench.errors import TaskError
 from researchenvbench.proofs import GpuProof, Ledger, StageProof, damage_digest, ledger_file
-from researchenvbench.run.selection import SMALL_BYTES, select
+from researchenvbench.run.selection import SMALL_BYTES, Subset, select
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import bundled_suites, load_suite
 
@@ -173,6 +175,15 @@ def test_of_the_suites_that_come_with_it_each_subset_has_tasks() -> None:
         suite = load_suite(name)
         for subset in ("cpu", "offline", "small", "proven"):
             assert 0 < len(select(suite, subsets=[subset])[0]) <= len(suite.tasks), (name, subset)
+
+
+def test_the_options_offer_every_subset() -> None:
+    offered = {
+        option.name: option.type.choices
+        for option in run_command.params
+        if isinstance(option.type, click.Choice)
+    }
+    assert tuple(offered["subsets"]) == get_args(Subset)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from researchenvbench.attempt import Level
+from researchenvbench.cli.task_words import stage_standings
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import load_suite
 from researchenvbench.verify.evidence import describe
@@ -25,9 +26,10 @@ def suite():
 
 def test_it_is_loaded_and_checked_within_a_second():
     load_suite("paper44")  # what is imported is not counted
-    started = time.perf_counter()
+    # Of this process: what else the machine does is not counted either.
+    started = time.process_time()
     assert len(load_suite("paper44").tasks) == 44
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_the_denominators_are_the_papers(suite):
@@ -71,8 +73,8 @@ def test_two_commits_cannot_be_had_and_keep_their_places(suite):
     gone = [task for task in suite.tasks if task.unavailable]
     assert [task.name for task in gone] == ["InternLM__InternEvo", "thu-pacman__chitu"]
     for task in gone:
-        assert task.applicable.single_gpu
-        assert task.applicable.multi_gpu
+        places = {StageName.SINGLE_GPU: "no source", StageName.MULTI_GPU: "no source"}
+        assert stage_standings(task) == places
 
 
 def test_what_is_not_known_is_not_filled_in(suite):

@@ -149,6 +149,7 @@ Fault = Literal[
     "unknown_model",
     "rejected",
     "uncounted",
+    "not_recorded",
     "no_calls",
     "not_started",
     "refused",
@@ -283,7 +284,7 @@ class BuildResult(Stored):
     host: HostFacts
     agent_version: str | None = Field(None, description="Of the agent's own program.")
     task_text: int | None = Field(None, description="Version of the text that a model was given.")
-    told: str | None = Field(None, description="That text.")
+    task_given: str | None = Field(None, description="That text.")
     model: ModelUse | None = Field(None, description="What was used of a model.")
     steps: int | None = Field(None, description="Of the agent's transcript.")
 

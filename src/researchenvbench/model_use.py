@@ -58,6 +58,7 @@ class Call(Stored):
     tries: int = Field(1, description="How often the provider was asked.")
     method: str = "POST"
     path: str
+    writes: bool = Field(True, description="The model was to answer: not tokens to be counted.")
     model: str = Field("", description="As asked for.")
     answered_by: str = Field("", description="As the provider names it.")
     status: int | None = Field(None, description="Of HTTP; null where there was no answer.")

@@ -428,6 +428,10 @@ class Task(Model):
         written = name in self.stages
         return not written and self.applicable is not None and self.applicable.applies(name)
 
+    def word_for_unwritten(self) -> str:
+        """Why stages that count are not there: `no source` where nobody can write them."""
+        return "no source" if self.unavailable else "not written"
+
     def why_not_applicable(self, name: StageName) -> str:
         """Why a stage that the task does not have, and that is not unwritten, does not apply."""
         why = self.applicable.why_not.get(name) if self.applicable is not None else None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+import click
 import pytest
 
 from researchenvbench.agents import agent_wire, make_agent
+from researchenvbench.agents import model as module
 from researchenvbench.agents.definition import bundled_agents, load_bundled, load_definition
 from researchenvbench.agents.model import ModelChoice
 from researchenvbench.agents.presets import preset, presets
+from researchenvbench.cli.model_options import chosen_model
 from researchenvbench.errors import RebError
 
 MINE = """
@@ -50,7 +55,6 @@ def test_a_small_definition_is_enough(tmp_path):
     found = load(tmp_path, MINE)
     assert found.run.success == (0,)
     assert found.wire is None
-    assert found.filled("{prompt_file} {unknown}", {"prompt_file": "/x"}) == "/x {unknown}"
 
 
 @pytest.mark.parametrize(
@@ -173,10 +177,66 @@ class TestPresets:
             "paper/nexau",
         }
         for one in found.values():
-            assert one.agent in bundled_agents()
-            assert one.build_minutes == 60  # the paper's hour
+            definition = load_bundled(one.agent)
+            assert (one.version, one.wire) == (definition.version, definition.wire)
+            # The paper's hour to build, and its two to verify.
+            assert (one.build_minutes, one.verify_minutes) == (60, 120)
             assert one.differs
 
     def test_one_that_is_none(self):
         with pytest.raises(RebError, match="no preset 'paper/codx'; did you mean 'paper/codex'"):
             preset("paper/codx")
+
+    def chosen(self, name, agent=None, **given):
+        found = preset(name)
+        options = dict.fromkeys(
+            ("model", "upstream", "key", "budget_tokens", "budget_usd", "prices")
+        )
+        return chosen_model(agent or found.agent, {}, found, **{**options, **given})
+
+    def test_its_parts_are_taken(self):
+        choice = self.chosen("paper/claude-code-glm")
+        assert (choice.name, choice.upstream, choice.key) == (
+            "glm-4.7",
+            "https://api.z.ai/api/anthropic",
+            "env:ZAI_API_KEY",
+        )
+
+    def test_its_key_goes_to_its_own_address_only(self):
+        elsewhere = "https://elsewhere.example"
+        with pytest.raises(RebError, match=f"{elsewhere} is not the address that"):
+            self.chosen("paper/claude-code-glm", upstream=elsewhere)
+        choice = self.chosen("paper/claude-code-glm", upstream=elsewhere, key="env:MINE")
+        assert (choice.upstream, choice.key) == (elsewhere, "env:MINE")
+
+    def test_where_it_has_no_address_the_key_is_for_the_one_that_is_given(self):
+        with pytest.raises(click.UsageError, match="the preset has no address"):
+            self.chosen("paper/nexau")
+        choice = self.chosen("paper/nexau", upstream="http://127.0.0.1:8000/v1")
+        assert (choice.upstream, choice.key) == ("http://127.0.0.1:8000/v1", "env:NEX_API_KEY")
+
+    def test_one_of_another_agent_is_refused(self):
+        with pytest.raises(click.UsageError, match="the preset is of the agent codex"):
+            self.chosen("paper/codex", agent="claude_code")
+
+
+class TestLibraries:
+    """What is absent is said before a run begins, and not by a build that fails."""
+
+    @pytest.fixture
+    def without(self, monkeypatch):
+        def absent(*names):
+            monkeypatch.setattr(
+                module, "find_spec", lambda name: None if name in names else find_spec(name)
+            )
+
+        return absent
+
+    @pytest.mark.parametrize("library", ["httpx", "uvicorn"])
+    def test_what_the_relay_is_made_of(self, without, library, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "canary-key-0123456789")
+        choice = ModelChoice.of("m", "openai-chat")
+        choice.check()
+        without(library)
+        with pytest.raises(RebError, match=f"need the library {library}, which is not installed"):
+            choice.check()

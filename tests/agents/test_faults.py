@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from researchenvbench.agents.ending import outcome
 from researchenvbench.agents.faults import Ended, fault_of, owner_of
-from researchenvbench.agents.program import outcome
 from researchenvbench.attempt import Fault, Owner
 from researchenvbench.model_use import Call
 
@@ -83,6 +83,12 @@ CASES = [
         [call(**GOOD, stop_reason="model_context_window_exceeded")],
         "context_exhausted",
     ),
+    (
+        "context, and what was there is reported",
+        WELL,
+        [call(**GOOD, stop_reason="model_context_window_exceeded")],
+        None,
+    ),
     ("refused", Ended(0, well=True), [call(**GOOD, stop_reason="refusal")], "refused"),
     ("refused a part, and reported", WELL, [call(**GOOD, stop_reason="refusal")], None),
     ("ended without a report", Ended(0, well=True), [call(**GOOD)], None),
@@ -106,7 +112,7 @@ CASES = [
     (
         "only counted tokens",
         DIED,
-        [call(**GOOD).model_copy(update={"path": "/v1/messages/count_tokens"})],
+        [call(**GOOD, path="/v1/messages/count_tokens", writes=False)],
         "no_calls",
     ),
     ("not there", Ended(127, start_error="nothing cannot be run"), [], "not_started"),
@@ -126,6 +132,12 @@ CASES = [
     ),
     ("budget", Ended(None, stopped_for="budget"), [call(**GOOD)], "budget"),
     ("no usage told", Ended(None, stopped_for="uncounted"), [call(**GOOD)], "uncounted"),
+    (
+        "the disk of the record is full",
+        Ended(None, stopped_for="not_recorded"),
+        [call(**GOOD)],
+        "not_recorded",
+    ),
     (
         "the relay refused the last",
         Ended(0, well=True, report=True),

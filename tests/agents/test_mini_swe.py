@@ -19,11 +19,12 @@ from researchenvbench.agents.mini_swe import (
     started,
     tokens_of,
 )
-from researchenvbench.agents.model import ModelChoice, listen_here, open_access
+from researchenvbench.agents.model import ModelChoice, open_access
 from researchenvbench.agents.transcript import TRANSCRIPT, read_steps
 from researchenvbench.errors import RebError
 from researchenvbench.model_use import Tokens
 from researchenvbench.run.doctor_agents import examine_agent
+from researchenvbench.sandbox.listening import listen_on_host
 from tests.relay.model_server import Fault, ModelServer, Tool, Turn
 
 KEY = "sk-canary-0123456789abcdef"
@@ -71,7 +72,7 @@ def converse(assign, attempt, model):
         path.write_text(textwrap.dedent(body) + textwrap.dedent(program))
         log = attempt / "logs" / "agent.log"
         with (
-            open_access(chosen(model, **budget), attempt, listen_here, resumed=False) as access,
+            open_access(chosen(model, **budget), attempt, listen_on_host, resumed=False) as access,
             started([sys.executable, "-I", str(path)], log) as driver,
         ):
             order = {"model": access.name, "token": access.token, "address": access.address}
@@ -293,7 +294,7 @@ def test_how_the_real_one_fails(script, outcome, fault, real_cache, assign, atte
     monkeypatch.setenv("REB_CACHE", str(real_cache))
     with ModelServer(script, model=MODEL, key=KEY) as server:
         agent = make_agent("mini_swe", {}, chosen(server))
-        with open_access(agent.model, attempt, listen_here, resumed=False) as access:
+        with open_access(agent.model, attempt, listen_on_host, resumed=False) as access:
             installing.install(print)
             given = assign(seconds=25.0 if outcome == "time_limit" else 120.0, model=access)
             ended = agent.build(given)

@@ -53,13 +53,15 @@ def play(assign, attempt, monkeypatch):
     monkeypatch.setenv("CANARY", KEY)
     monkeypatch.setattr("researchenvbench.relay.relay.Patience", lambda: Patience(3, 5.0, 0.1))
 
-    def run(script, *, seconds=60.0, after=None, described=None, **choice):
+    def run(script, *, seconds=60.0, after=None, described=None, full_disk=False, **choice):
         with ModelServer(script, model=MODEL, after=after, key=KEY) as server:
             facts = {"name": MODEL, "wire": "anthropic-messages", "key": "env:CANARY"}
             chosen = ModelChoice(**{**facts, "upstream": server.address, **choice})
             agent = ProgramAgent(described or definition(), chosen)
             given = assign(seconds)
             with open_access(chosen, attempt, given.box.listen, resumed=False) as access:
+                if full_disk:
+                    (attempt / "model/calls.jsonl").symlink_to("/dev/full")
                 outcome = agent.build(replace(given, model=access))
                 return outcome, access.relay.use(), server
 
@@ -126,6 +128,27 @@ class TestFaults:
         monkeypatch.setenv("OTHER", "another-key-0123456789")
         assert fault_of(play([], key="env:OTHER")) == ("void", "wrong_key")
 
+    def test_no_credit(self, play):
+        poor = Fault(429, "insufficient_quota", "You exceeded your current quota")
+        assert fault_of(play([shell("true"), *[poor] * 3])) == ("void", "no_credit")
+
+    def test_provider_error(self, play):
+        played = play([shell("true"), *[Fault(500, "api_error", "Internal error")] * 20])
+        assert fault_of(played) == ("void", "provider_error")
+
+    def test_rejected(self, play):
+        odd = Fault(422, "invalid_request_error", "tools: unknown field")
+        assert fault_of(play([odd])) == ("void", "rejected")
+
+    def test_rejected_after_good_work_is_its_own_doing(self, play):
+        odd = Fault(422, "invalid_request_error", "tools: unknown field")
+        assert fault_of(play([shell("true"), odd])) == ("finished", "crashed")
+
+    def test_the_disk_of_the_record_is_full(self, play):
+        played = play([shell("sleep 30"), Turn("Done.")], full_disk=True)
+        assert fault_of(played) == ("void", "not_recorded")
+        assert "the record of calls is not whole" in played[0].reason
+
     def test_unknown_model(self, play):
         played = play([Fault(404, "not_found_error", "model: some-model")])
         assert fault_of(played) == ("void", "unknown_model")
@@ -179,7 +202,7 @@ class TestFaults:
         assert fault_of(played) == ("budget", "budget")
         outcome, use, server = played
         assert "350 tokens is used up" in outcome.reason
-        assert use.calls <= len(server.requests) + 1
+        assert use.calls - use.failed_calls == len(server.requests)
         assert use.tokens.total < 1000
 
     def test_budget_where_no_usage_is_told(self, play):

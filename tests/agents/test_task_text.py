@@ -10,12 +10,16 @@ from types import SimpleNamespace
 import pytest
 
 from researchenvbench.agents import task_text as module
-from researchenvbench.agents.task_text import Target, task_text
+from researchenvbench.agents.task_text import task_text
 from researchenvbench.attempt import Report
 
 LAYOUT = SimpleNamespace(
     repo=Path("/workspace/repo"), env=Path("/workspace/env"), report=Path("/workspace/report.json")
 )
+
+
+#: A host's GPUs, of which the build is shown none.
+UNSEEN = {"target_gpus": ("H200 sm_90", "H200 sm_90"), "driver": "570.1"}
 
 
 def assignment(**facts):
@@ -24,6 +28,9 @@ def assignment(**facts):
         "deadline": time.monotonic() + 3600,
         "task": None,
         "gpus": (),
+        "target_gpus": (),
+        "driver": None,
+        "network": "full",
         "python": "",
         "date": None,
     }
@@ -60,17 +67,25 @@ def test_every_level_and_no_probe():
 
 
 @pytest.mark.parametrize(
-    ("facts", "target", "said"),
+    ("facts", "said"),
     [
-        ({}, None, "No GPU: what needs one cannot be tried"),
-        ({"gpus": ("H200", "H200")}, None, "GPUs that you see: H200, H200"),
-        ({}, Target(("H200 sm_90",), "570.1"), "install for them: H200 sm_90"),
-        ({}, Target(("H200 sm_90",), "570.1"), "NVIDIA driver: 570.1"),
-        ({"python": ">=3.9"}, None, "The repository asks for Python >=3.9."),
+        ({}, "No GPU: what needs one cannot be tried"),
+        ({"gpus": ("H200", "H200")}, "GPUs that you see: H200, H200"),
+        ({"gpus": ("H200",), "driver": "570.1"}, "NVIDIA driver: 570.1"),
+        (UNSEEN, "You see no GPU here. The environment will be used"),
+        (UNSEEN, "install for them: H200 sm_90, H200 sm_90"),
+        (UNSEEN, "NVIDIA driver: 570.1"),
+        ({**UNSEEN, "gpus": ("H200",)}, "GPUs that you see: H200\n"),
+        ({**UNSEEN, "gpus": ("H200",)}, "You see these alone. The environment will be used"),
+        ({"python": ">=3.9"}, "The repository asks for Python >=3.9."),
     ],
 )
-def test_the_machine_is_described(facts, target, said):
-    assert said in task_text(assignment(**facts), target=target)
+def test_the_machine_is_described(facts, said):
+    assert said in task_text(assignment(**facts))
+
+
+def test_a_driver_without_a_gpu_is_no_hardware():
+    assert "NVIDIA driver" not in task_text(assignment(driver="570.1"))
 
 
 @pytest.mark.parametrize(
@@ -78,4 +93,4 @@ def test_the_machine_is_described(facts, target, said):
     [("full", "as this machine has it"), ("registries", "package indexes"), ("none", "none;")],
 )
 def test_the_network_is_described(network, said):
-    assert f"- Network: {said}" in task_text(assignment(), network=network)
+    assert f"- Network: {said}" in task_text(assignment(network=network))

@@ -103,9 +103,8 @@ class Making:
     def relay(self, server: ModelServer, wire: Wire = "anthropic-messages", **options: Any):
         """A relay that does not serve yet."""
         upstream = server.address if wire == "anthropic-messages" else server.openai_address
-        also = options.pop("also", ())
         folder = options.pop("folder", self.folder)
-        provider = Provider(wire, options.pop("upstream", upstream), MODEL, also=also)
+        provider = Provider(wire, options.pop("upstream", upstream), MODEL)
         options = {"patience": QUICK, "prices": Prices(), **options}
         return Relay(provider, Key(CANARY), folder, **options)
 

@@ -91,7 +91,6 @@ def test_an_openai_provider_gets_the_key_as_bearer_and_no_second_version(make) -
     assert asker.server.requests[0].headers["authorization"] == f"Bearer {CANARY}"
     assert asker.server.requests[0].path == "/v1/responses"
     assert asker.http.get("/v1/models").json()["data"][0]["id"]
-    assert asker.relay.address_for(7) == "http://127.0.0.1:7/v1"
 
 
 def test_a_base_address_may_have_a_path() -> None:
@@ -140,16 +139,16 @@ def test_who_has_no_token_is_refused(make) -> None:
     assert asker.server.requests == []
 
 
-def test_another_model_is_refused_and_one_that_is_also_named_is_not(make) -> None:
-    asker = make(also=("small",))
+def test_another_model_is_refused(make) -> None:
+    asker = make()
     answer = asker.ask(model="large")
     assert answer.status_code == 403
     assert answer.headers["x-should-retry"] == "false"
     assert "large" in answer.json()["error"]["message"]
-    assert asker.ask(model="small").status_code == 200
+    assert asker.ask().status_code == 200
     assert asker.ask("/v1/messages/count_tokens", model="large").status_code == 403
     assert asker.ask("/v1/messages/count_tokens").json()["input_tokens"] > 0
-    assert [request.json["model"] for request in asker.server.requests] == ["small", MODEL]
+    assert [request.json["model"] for request in asker.server.requests] == [MODEL, MODEL]
 
 
 @pytest.mark.parametrize(

@@ -86,11 +86,9 @@ def test_a_budget_that_is_used_up_ends_it(make, budget, words) -> None:
 
 
 def test_a_budget_needs_a_price(make) -> None:
-    with ModelServer() as server:
-        with pytest.raises(RebError, match="needs a price, and no table has one for some-model"):
-            make.relay(server, budget=Budget(usd=1))
-        with pytest.raises(RebError, match="no table has one for small"):
-            make.relay(server, budget=Budget(usd=1), prices=PRICES, also=("small",))
+    words = "needs a price, and no table has one for some-model"
+    with ModelServer() as server, pytest.raises(RebError, match=words):
+        make.relay(server, budget=Budget(usd=1))
     assert not make.folder.exists()
     with pytest.raises(RebError, match="allows nothing"):
         Budget(tokens=0)
@@ -175,7 +173,7 @@ def test_a_disk_that_takes_nothing_is_told(make) -> None:
     asker = make([ONE] * 2)
     (make.folder / "calls.jsonl").mkdir()
     assert asker.ask().status_code == 200
-    assert "the record of calls is not whole" in asker.relay.problem
+    assert "the record of calls is not whole" in asker.relay.trouble
     assert asker.relay.use().tokens == ONE.usage
 
 

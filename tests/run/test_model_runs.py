@@ -78,7 +78,7 @@ def test_a_run_is_recorded_with_what_it_used(reb, tmp_path, definition):
     assert use.tokens.input == sum(request.usage.input for request in server.requests)
     expected = (use.tokens.input * 10 + use.tokens.output * 100) / 1e6
     assert use.cost_usd == pytest.approx(expected)
-    assert record.build.told == (attempt_of(tmp_path) / "task.md").read_text()
+    assert record.build.task_given == (attempt_of(tmp_path) / "task.md").read_text()
     assert "stand_in with some-model" in done.stdout
     assert KEY not in done.stdout + done.stderr
     page = (tmp_path / "run/index.html").read_text()

@@ -3,7 +3,8 @@
 An agent is given an assignment (a box with the repository in it, the hardware that it
 builds for, and a deadline) and leaves an environment and a report behind, both in the box.
 What it says about itself is not believed: phase 2 judges what is there. To add an agent,
-write a class with these members in a module of this package and name it in `make_agent`.
+write a class with these members in a module of this package, and name it in `AGENTS` and in
+`make_agent`; a command line is no class but a file of `definitions/`.
 """
 
 from __future__ import annotations
@@ -88,11 +89,6 @@ class WorksWithModel(Protocol):
     on_host: bool  #: it runs beside the harness, and not in the box
 
     version: str  #: of its program; empty where that is not known
-
-    @property
-    def text_version(self) -> int:
-        """Of the text that it is given."""
-        ...
 
     def program(self, say: Callable[[str], None]) -> Program | None:
         """What of it is to be in the box; None: nothing."""

@@ -26,7 +26,6 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from ..errors import RebError
 from ..model_use import Wire  # noqa: TC001  # its models are checked by it
 from ..schema import Model, explain, suggest, suggest_path
-from ..task import fill
 
 _BUNDLED = Path(__file__).parent / "definitions"
 _MAX_FILE_BYTES = 200_000
@@ -129,10 +128,6 @@ class AgentDefinition(Model):
                     f"downloads.{machine}.take: does not bring {self.program}, which is started"
                 )
         return self
-
-    def filled(self, text: str, values: dict[str, str]) -> str:
-        """`text` with what a build gives in place of the placeholders."""
-        return fill(text, values)
 
 
 def bundled_agents() -> list[str]:

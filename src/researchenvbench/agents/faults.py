@@ -1,7 +1,7 @@
 """How a build by a model ended, and whose doing that was.
 
     fault               owner   the attempt
-    overloaded          host    void   429, 503 or 529, however long the relay waited
+    overloaded          host    void   429, 503, 529 and the like, however long the relay waited
     provider_error      host    void   another error of the provider
     unreachable         host    void   no connection to it
     stream_cut          host    void   its answer broke off
@@ -10,6 +10,7 @@
     unknown_model       host    void   it has no such model, and has answered nothing
     rejected            host    void   it calls what the program sends wrong, likewise
     uncounted           host    void   it tells no usage, and a budget is to be kept
+    not_recorded        host    void   the relay could not keep what passed, such as on a full disk
     no_calls            host    void   the program never asked the model
     not_started         host    void   the program is not there, or does not run
     refused             agent   judged the model declined the work
@@ -48,6 +49,7 @@ _HOST: frozenset[Fault] = frozenset(
         "unknown_model",
         "rejected",
         "uncounted",
+        "not_recorded",
         "no_calls",
         "not_started",
     }
@@ -77,7 +79,7 @@ class Ended:
     start_error: str = ""  #: why it could not be started
     out_of_memory: bool = False
     report: bool = False  #: it left something where the report is to be
-    stopped_for: str = ""  #: why we ended it: time_limit, budget, uncounted or hung
+    stopped_for: str = ""  #: why we ended it: time_limit, budget, uncounted, not_recorded, hung
 
 
 def owner_of(fault: Fault) -> Owner | None:
@@ -97,11 +99,13 @@ def fault_of(ended: Ended, calls: Sequence[Call], *, needs_model: bool) -> tuple
     """
     if ended.start_error:
         return "not_started", ended.start_error
-    asked = [call for call in calls if call.method == "POST" and "count_tokens" not in call.path]
+    asked = [call for call in calls if call.writes]
     answered = [call for call in asked if call.end == "complete"]
     last = _last(asked)
     if ended.stopped_for == "uncounted":
         return "uncounted", "the provider tells no usage, so the budget cannot be kept"
+    if ended.stopped_for == "not_recorded":
+        return "not_recorded", "what passed between agent and model could not be kept"
     if needs_model and not answered and (ended.stopped_for != "budget"):
         if last is not None and last.end == "left" and not ended.stopped_for:
             return "crashed", f"{_how(ended)} before the model had answered"
@@ -118,7 +122,7 @@ def fault_of(ended: Ended, calls: Sequence[Call], *, needs_model: bool) -> tuple
             return _of_call(last)
         return "hung", "the agent's program neither printed nor asked the model for long"
     if last is not None and last.end in ("complete", "left"):
-        if last.stop_reason in _LIMIT_STOPS:
+        if last.stop_reason in _LIMIT_STOPS and not ended.report:
             return "context_exhausted", "the conversation has filled the model's context"
         if last.stop_reason in _REFUSALS and not ended.report:
             return "refused", "the model refused, and the agent ended without a report"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from ..model_use import Wire  # noqa: TC001  # its models are checked by it
 from ..stored import Stored, write_atomically
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from ..relay import Relay
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MODEL_FOLDER = "model"
 #: Where the relay listened: programs in a box that outlived the harness ask there again.
 _PORT = "port"
+#: What the relay is made of; without genai-prices there are tokens, and no cost.
+_LIBRARIES = ("httpx", "uvicorn")
 #: The makers' own addresses and the variables in which their users keep keys.
 _DEFAULTS: dict[Wire, tuple[str, str]] = {
     "anthropic-messages": ("https://api.anthropic.com", "env:ANTHROPIC_API_KEY"),
@@ -94,6 +97,9 @@ class ModelChoice(Stored):
             RebError: an address that is none, a key that is not there, a budget in money for a
                 model without a price, or a library that is absent.
         """
+        for library in _LIBRARIES:
+            if find_spec(library) is None:
+                raise _absent(library)
         with tempfile.TemporaryDirectory() as folder:
             self.relay(Path(folder)).close()
 
@@ -103,15 +109,8 @@ class ModelChoice(Stored):
         Raises:
             RebError: as `check`.
         """
-        try:
-            from ..relay import Budget, Provider, Relay
-            from ..relay.keys import KeySource
-            from ..relay.prices import Prices
-        except ImportError as error:
-            raise RebError(
-                f"agents with a language model need the library {error.name}",
-                advice="install it: pip install 'researchenvbench[agents]'",
-            ) from error
+        from ..relay import Budget, KeySource, Prices, Provider, Relay
+
         return Relay(
             Provider(self.wire, self.upstream, self.name),
             KeySource.parse(self.key).read(),
@@ -119,6 +118,13 @@ class ModelChoice(Stored):
             budget=Budget(self.tokens, self.usd),
             prices=Prices.load(Path(self.prices)) if self.prices else Prices(),
         )
+
+
+def _absent(library: str) -> RebError:
+    return RebError(
+        f"agents with a language model need the library {library}, which is not installed",
+        advice="install it: pip install 'researchenvbench[agents]'",
+    )
 
 
 @dataclass(frozen=True)
@@ -181,11 +187,3 @@ def _listening(
         host, port = listening.getsockname()[:2]
         write_atomically(place / _PORT, str(port))
         yield listening, f"http://{host}:{port}"
-
-
-def listen_here(port: int) -> socket.socket:
-    """A socket of this host's own loopback, for agents that run beside the harness."""
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError as error:
-        raise HostError(f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from error

@@ -12,35 +12,35 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
-from ..errors import RebError, RefusedError, SandboxError
+from ..errors import RebError
 from ..sandbox import Command, Program
-from . import AgentOutcome, Assignment
-from .faults import Ended, fault_of, owner_of
+from ..task import fill
+from .ending import Watch, end_of, has_report, outcome
+from .faults import Ended
 from .packages import download_of, install, package_digest
-from .task_text import VERSION, Target, task_text
+from .task_text import TASK_TEXT, VERSION, task_text
 from .transcripts import read_transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ..attempt import Fault, Owner
     from ..process import Finished
     from ..sandbox import Layout
     from ..task import Task
+    from . import AgentOutcome, Assignment
     from .definition import AgentDefinition
     from .model import ModelAccess, ModelChoice
     from .transcript import Step
 
-#: In an attempt's folder: what the program printed, and the text that it was given.
-OUTPUT_LOG, TASK_TEXT = "agent.log", "task.md"
+#: Among an attempt's logs: what the program printed.
+OUTPUT_LOG = "agent.log"
 VERSION_LOG = "agent-version.log"
 #: What a call that fails and is tried again may add to the time limit of a build, in s. The
 #: relay gives back what it waits; the limit itself is kept by `Watch`.
 _WAIT_S = 3600.0
 _VERSION_S = 60.0
 _NOT_THERE, _NOT_RUN = 127, 126
-_REPORT_BYTES = 10_000_000
 
 
 class ProgramAgent:
@@ -71,11 +71,6 @@ class ProgramAgent:
         self.version = definition.version
         self.model = model
         self._budget = model.limits if model else ()
-
-    @property
-    def text_version(self) -> int:
-        """Of the text that it is given."""
-        return VERSION
 
     def digest(self, task: Task | None) -> str:  # noqa: ARG002  # the same for every task
         """Digest of the definition, the model, its address and the text."""
@@ -118,14 +113,13 @@ class ProgramAgent:
         values = self._values(assignment, text)
         config = self._config(layout)
         files = {
-            config / name: self.definition.filled(content, values).encode()
-            for name, content in run.files.items()
+            config / name: fill(content, values).encode() for name, content in run.files.items()
         }
         assignment.box.put_all({layout.home / ".agent-task.md": text.encode(), **files})
-        argv = [self.definition.filled(argument, values) for argument in run.argv]
+        argv = [fill(argument, values) for argument in run.argv]
         environment = {
             **assignment.environment,
-            **{key: self.definition.filled(value, values) for key, value in run.env.items()},
+            **{key: fill(value, values) for key, value in run.env.items()},
         }
         if not self.version:
             self.version = self._asked_version(assignment, environment, values)
@@ -151,7 +145,7 @@ class ProgramAgent:
     ) -> str:
         """What a program that the box has says of its version; empty where it says nothing."""
         log = assignment.log.parent / VERSION_LOG
-        argv = [self.definition.filled(word, values) for word in self.definition.version_argv]
+        argv = [fill(word, values) for word in self.definition.version_argv]
         finished = assignment.box.run(
             Command(argv, assignment.box.layout.repo, environment, _VERSION_S), log
         )
@@ -162,44 +156,25 @@ class ProgramAgent:
         """The task in words; of a build that is gone on with as it was given then."""
         if assignment.resumed and kept.is_file():
             return kept.read_text(encoding="utf-8")
-        text = task_text(
-            assignment,
-            network=assignment.network,
-            budget=self._budget,
-            target=Target(assignment.target_gpus, assignment.driver),
-        )
+        text = task_text(assignment, budget=self._budget)
         kept.write_text(text, encoding="utf-8")
         return text
 
     def _outcome(
         self, finished: Finished, watch: Watch, access: ModelAccess | None, report: bool
     ) -> AgentOutcome:
-        calls = access.relay.calls if access else ()
-        well = (
-            not finished.stopped
-            and not finished.timed_out
-            and finished.exit_code in self.definition.run.success
-        )
-        stopped_for = "time_limit" if finished.timed_out else watch.why
-        if access and not stopped_for and not (well and calls and calls[-1].end == "complete"):
-            # It has ended by itself since the relay answers no more.
-            stopped_for = (
-                "uncounted" if access.relay.problem else "budget" if access.relay.exhausted else ""
-            )
         ended = Ended(
             exit_code=finished.exit_code,
             signal=finished.signal,
-            well=well,
-            start_error=self._start_error(finished, bool(calls)),
+            well=not finished.stopped
+            and not finished.timed_out
+            and finished.exit_code in self.definition.run.success,
+            start_error=self._start_error(finished, bool(access and access.relay.calls)),
             out_of_memory=finished.out_of_memory,
             report=report,
-            stopped_for=stopped_for,
+            stopped_for="time_limit" if finished.timed_out else watch.why,
         )
-        fault, why = fault_of(ended, calls, needs_model=self.definition.wire is not None)
-        if fault == "budget" and access:
-            why = access.relay.exhausted
-        if access and access.relay.problem and fault == "uncounted":
-            why = access.relay.problem
+        fault, why = end_of(ended, access, needs_model=self.definition.wire is not None)
         return outcome(fault, why, finished.exit_code)
 
     def _start_error(self, finished: Finished, called: bool) -> str:
@@ -235,60 +210,3 @@ class ProgramAgent:
 
     def _config(self, layout: Layout) -> Path:
         return layout.home / f".{self.definition.name}"
-
-
-def outcome(fault: Fault | None, why: str, exit_code: int | None) -> AgentOutcome:
-    """How an agent ended, from its fault."""
-    owner: Owner | None = owner_of(fault) if fault else None
-    if fault is None:
-        return AgentOutcome("finished", exit_code)
-    if fault in ("time_limit", "budget"):
-        return AgentOutcome(fault, None, why, fault)
-    if owner == "host":
-        return AgentOutcome("void", exit_code, why, fault)
-    return AgentOutcome("finished", exit_code if exit_code else 1, why, fault)
-
-
-def has_report(assignment: Assignment) -> bool:
-    """Whether something lies where the report is to be."""
-    try:
-        return bool(assignment.box.read(assignment.box.layout.report, _REPORT_BYTES))
-    except (RefusedError, SandboxError):
-        return False
-
-
-class Watch:
-    """Says when a program is to be ended, and why."""
-
-    def __init__(
-        self, assignment: Assignment, access: ModelAccess | None, log: Path, quiet_s: float
-    ) -> None:
-        self.why = ""
-        self._deadline, self._access, self._log = assignment.deadline, access, log
-        self._quiet_s = quiet_s
-        self._size, self._moved = -1, time.monotonic()
-
-    def moved(self) -> None:
-        """Note that something has happened just now."""
-        self._moved = time.monotonic()
-
-    def stop(self) -> bool:
-        """Whether a limit is reached; asked about once a second."""
-        now = time.monotonic()
-        relay = self._access.relay if self._access else None
-        given_back_s = relay.waited_s if relay else 0.0
-        size = self._log.stat().st_size if self._log.exists() else 0
-        if size != self._size:
-            self._size, self._moved = size, now
-        quiet_s = now - self._moved
-        if relay:
-            quiet_s = min(quiet_s, relay.quiet_s())
-        if now >= self._deadline + given_back_s:
-            self.why = "time_limit"
-        elif relay and relay.problem:
-            self.why = "uncounted"
-        elif relay and relay.exhausted:
-            self.why = "budget"
-        elif quiet_s >= self._quiet_s:
-            self.why = "hung"
-        return bool(self.why)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from ..network_use import Network
     from . import Assignment
 
+#: In an attempt's folder: the text that its agent was given.
+TASK_TEXT = "task.md"
 #: Raised with every change of the text.
 VERSION = 1
 _TEXT = Path(__file__).with_name("task_text.md")
@@ -30,28 +31,10 @@ _NETWORKS: dict[Network, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Target:
-    """The machine that an environment is built for, where the build is not shown its GPUs."""
+def task_text(assignment: Assignment, *, budget: tuple[str, ...] = ()) -> str:
+    """The task in words: whose box, hardware, network and time are those of the assignment.
 
-    gpus: tuple[str, ...] = ()  #: names with architectures
-    driver: str | None = None
-
-
-def task_text(
-    assignment: Assignment,
-    *,
-    network: Network = "full",
-    budget: tuple[str, ...] = (),
-    target: Target | None = None,
-) -> str:
-    """The task in words.
-
-    Args:
-        assignment: Whose box, hardware and time are named.
-        network: The build's: full, registries or none.
-        budget: A line each for limits other than time.
-        target: Of the host, where the build is shown none or fewer of its GPUs.
+    `budget` is a line each for limits other than time.
     """
     import jinja2
 
@@ -60,7 +43,7 @@ def task_text(
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - a text for a model, no page
     ).from_string(_TEXT.read_text(encoding="utf-8"))
-    layout, target = assignment.box.layout, target or Target()
+    layout = assignment.box.layout
     source = assignment.task.source if assignment.task else None
     minutes = max(0.0, assignment.deadline - time.monotonic()) / 60
     return template.render(
@@ -68,27 +51,29 @@ def task_text(
         env=layout.env,
         report=layout.report,
         commit=getattr(source, "commit", ""),
-        gpus_named=bool(assignment.gpus or target.gpus),
-        machine=list(_machine(assignment, target)),
-        network=_NETWORKS[network],
+        gpus_named=bool(assignment.gpus or assignment.target_gpus),
+        machine=list(_machine(assignment)),
+        network=_NETWORKS[assignment.network],
         python=assignment.python,
         date=assignment.date.date().isoformat() if assignment.date else "",
         limits=[f"Time: {minutes:.0f} minutes from now, for all of it.", *budget],
     )
 
 
-def _machine(assignment: Assignment, target: Target) -> list[str]:
+def _machine(assignment: Assignment) -> list[str]:
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     lines = [f"{os.cpu_count()} processors ({platform.machine()}), {memory_gb:.0f} GB of memory"]
-    if assignment.gpus:
-        lines.append(f"GPUs that you see: {', '.join(assignment.gpus)}")
-    elif target.gpus:
+    shown, there = assignment.gpus, assignment.target_gpus
+    if shown:
+        lines.append(f"GPUs that you see: {', '.join(shown)}")
+    if there:
+        see = "You see these alone" if shown else "You see no GPU here"
         lines.append(
-            "You see no GPU here. The environment will be used with these, so install for "
-            f"them: {', '.join(target.gpus)}"
+            f"{see}. The environment will be used with all of this machine's, so install for "
+            f"them: {', '.join(there)}"
         )
-    else:
+    if not (shown or there):
         lines.append("No GPU: what needs one cannot be tried, and will not be checked here.")
-    if target.driver and (assignment.gpus or target.gpus):
-        lines.append(f"NVIDIA driver: {target.driver}")
+    elif assignment.driver:
+        lines.append(f"NVIDIA driver: {assignment.driver}")
     return lines

@@ -2,7 +2,8 @@
 
 Each agent's own transcript is kept whole, in its own format; this is what is derived from it,
 `transcript.jsonl` in the attempt's folder. It is what tables count, what a reader of the page
-sees, and what the agent `replay` does again.
+sees, and what the agent `replay` does again. A reader of a program's own format
+(`transcripts/`) makes it; mini-swe-agent and episodes write it themselves, as they go.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def shortened(text: str, limit: int = SHOWN) -> str:
 def with_tokens(steps: Iterable[Step], calls: Iterable[Call]) -> list[Step]:
     """The steps with the tokens that the relay has counted, where it knows the answer.
 
-    An agent's own transcript may have what was known when an answer began.
+    What a transcript says of tokens is not read: an agent writes it, and some note them when
+    an answer has only begun.
     """
     counted = {call.answer: call.tokens for call in calls if call.answer and call.tokens}
     found, seen = [], set()

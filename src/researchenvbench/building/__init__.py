@@ -11,11 +11,9 @@ from __future__ import annotations
 from .given import assignment, build_key, given_digest
 from .hardware import compare_hardware, hardware_shown, host_facts
 from .reports import REPORT_LIMIT_BYTES, parse_report, read_frozen_report, read_report
-from .work import FULL_DISK_BYTES, KEPT_FOLDER, Building, build
+from .work import Building, build
 
 __all__ = [
-    "FULL_DISK_BYTES",
-    "KEPT_FOLDER",
     "REPORT_LIMIT_BYTES",
     "Building",
     "assignment",

@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from ..agents import Assignment, WorksWithModel
+from ..gpu.inventory import gpu_words, inventory
 from ..owner import this_owner
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..agents import Agent
     from ..gpu.inventory import Gpu
+    from ..network_use import Network
     from ..sandbox import BuildBox, HostEnvironment, Sandbox
     from ..source import Snapshot
     from ..task import Task
@@ -66,12 +68,16 @@ def assignment(
     date: datetime | None,
     task: Task | None = None,
     with_recipe: bool = False,
+    network: Network = "full",
+    resumed: bool = False,
 ) -> Assignment:
     """What an agent is given to build for `task`, or for a repository without one.
 
     Of the task it is not told how it is solved: neither the gold recipe, unless it is asked
     to follow it, nor the breakages.
     """
+    found = inventory()
+    fewer = len(gpus) < len(found.gpus)
     environment = box.variables(host, installs=True)
     environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, box.gpu_indices(gpus)))
     environment.update(host.variables)
@@ -86,4 +92,8 @@ def assignment(
         date=date,
         task=task.model_copy(update={"gold": None, "breakages": {}}) if task else None,
         recipe=task.gold if task and with_recipe else None,
+        network=network,
+        target_gpus=tuple(gpu_words(gpu) for gpu in found.gpus) if fewer else (),
+        driver=found.driver,
+        resumed=resumed,
     )

@@ -7,7 +7,6 @@ judged here.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from contextlib import ExitStack
@@ -17,18 +16,17 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from ..agents import AgentOutcome, Assignment, WorksWithModel
 from ..agents.faults import owner_of
-from ..agents.model import listen_here, open_access
-from ..agents.program import TASK_TEXT
-from ..agents.transcript import TRANSCRIPT, keep_layout, with_tokens, write_steps
+from ..agents.model import open_access
+from ..agents.task_text import TASK_TEXT, VERSION
+from ..agents.transcript import TRANSCRIPT, keep_layout, read_steps, with_tokens, write_steps
 from ..attempt import BuildResult, Owner, now
-from ..errors import (
-    HostError,
-    LimitReachedError,
-)
+from ..errors import HostError, LimitReachedError
 from ..gpu.inventory import gpu_words, inventory
 from ..network_use import NetworkUse
+from ..places import disk_is_full
 from ..process import seconds_in_programs
 from ..relay.registries.opening import build_network
+from ..sandbox.listening import listen_on_host
 from .given import assignment, build_key, given_digest
 from .hardware import host_facts
 from .reports import read_frozen_report
@@ -47,11 +45,7 @@ if TYPE_CHECKING:
     from ..task import Task
 
 #: In an attempt's folder: what an agent's program kept of its own work.
-KEPT_FOLDER = "agent"
-
-
-#: A disk with less room than this is full: installs fail on it.
-FULL_DISK_BYTES = 64 * 1024**2
+_KEPT_FOLDER = "agent"
 
 
 def build(
@@ -163,8 +157,10 @@ class Building:
                 date=self._snapshot.date,
                 task=self._task,
                 with_recipe=self._agent.needs_recipe,
+                network=self._sandbox.reach.policy,
+                resumed=resumed,
             )
-            return self._with_model(given, box, resumed=resumed)
+            return self._with_model(given, box)
         except BaseException:
             self._open.__exit__(*sys.exc_info())
             raise
@@ -183,30 +179,24 @@ class Building:
         self._open.__exit__(kind, error, trace)
         return False
 
-    def _with_model(self, given: Assignment, box: BuildBox, *, resumed: bool) -> Assignment:
-        """The assignment with what an agent is given that works with a language model."""
-        agent, found = self._agent, inventory()
-        if not isinstance(agent, WorksWithModel):
-            return given
-        fewer = len(self._shown) < len(found.gpus)
-        given = replace(
-            given,
-            resumed=resumed,
-            network=self._sandbox.reach.policy,
-            target_gpus=tuple(gpu_words(gpu) for gpu in found.gpus) if fewer else (),
-            driver=found.driver,
-        )
-        if agent.model is None:
+    def _with_model(self, given: Assignment, box: BuildBox) -> Assignment:
+        """The assignment, with a way to its model for an agent that has one."""
+        agent = self._agent
+        if not isinstance(agent, WorksWithModel) or agent.model is None:
             return given
         self.access = self._open.enter_context(
             open_access(
                 agent.model,
                 self._attempt,
-                listen_here if agent.on_host else box.listen,
-                resumed=resumed,
+                listen_on_host if agent.on_host else box.listen,
+                resumed=given.resumed,
             )
         )
         return replace(given, model=self.access)
+
+    def close(self) -> None:
+        """Close the box; what is in it is frozen by `result`."""
+        self._open.close()
 
     def note(self, line: str) -> None:
         """Say a line to the log and to whoever watches."""
@@ -222,7 +212,7 @@ class Building:
             HostError: the disk was full when the agent ended without success.
         """
         outcome, attempt, sandbox = self.outcome, self._attempt, self._sandbox
-        if outcome.exit_code != 0 and shutil.disk_usage(attempt).free < FULL_DISK_BYTES:
+        if outcome.exit_code != 0 and disk_is_full(attempt):
             # Whatever it ended with, it is not the agent's doing that there was no room.
             raise HostError(
                 f"the disk that holds {attempt} is full",
@@ -234,7 +224,7 @@ class Building:
         self._say("freezing", log=self.log)
         frozen = sandbox.freeze(attempt)
         agent = self._agent
-        kept = attempt / KEPT_FOLDER if isinstance(agent, WorksWithModel) else None
+        kept = attempt / _KEPT_FOLDER if isinstance(agent, WorksWithModel) else None
         globs = agent.keeps(sandbox.layout(attempt)) if isinstance(agent, WorksWithModel) else ()
         report, report_error = read_frozen_report(
             lambda: sandbox.stage_box(attempt, network=False, gpus=()), globs, kept
@@ -265,21 +255,24 @@ class Building:
         return self._with_use(done)
 
     def _with_use(self, done: BuildResult) -> BuildResult:
-        """The result with what a model was used for."""
+        """The result with what the agent was given, did, and used of a model."""
         agent, attempt = self._agent, self._attempt
-        if not isinstance(agent, WorksWithModel):
-            return done
-        kept = sorted(path for path in (attempt / KEPT_FOLDER).rglob("*") if path.is_file())
-        calls = self.access.relay.calls if self.access else ()
-        steps = with_tokens(agent.steps(attempt, kept), calls)
-        write_steps(attempt / TRANSCRIPT, steps)
+        kept = sorted(path for path in (attempt / _KEPT_FOLDER).rglob("*") if path.is_file())
+        steps = None
+        if isinstance(agent, WorksWithModel):
+            calls = self.access.relay.calls if self.access else ()
+            steps = with_tokens(agent.steps(attempt, kept), calls)
+            write_steps(attempt / TRANSCRIPT, steps)
+        elif (attempt / TRANSCRIPT).is_file():  # written as it went
+            steps = read_steps(attempt / TRANSCRIPT)
+        given = _read_text(attempt / TASK_TEXT)
         return done.model_copy(
             update={
-                "agent_version": agent.version,
-                "task_text": agent.text_version,
-                "told": _read_text(attempt / TASK_TEXT),
+                "agent_version": agent.version if isinstance(agent, WorksWithModel) else None,
+                "task_text": VERSION if given else None,
+                "task_given": given,
                 "model": self.access.relay.use() if self.access else None,
-                "steps": len(steps),
+                "steps": None if steps is None else len(steps),
             }
         )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
+from ..model_use import Wire
+from .key_values import key_values
 from .model_options import chosen_model, chosen_preset, model_options
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ _WORDS = {
 }
 
 
-#: Of a preset without an address, by whether it names a key.
-_NO_ADDRESS = {False: "the one of the protocol's maker", True: "none: give --upstream URL"}
+#: Those whose protocol is chosen by an option, or by the user's own file.
+_ANY_WIRE = ("mini_swe", "command")
 
 
 @click.group("agents")
@@ -43,7 +45,6 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_agents(as_json: bool) -> None:
     """All agents and presets of this version."""
-    from ..agents import AGENTS
     from ..agents.definition import bundled_agents, load_bundled
     from ..agents.presets import presets
 
@@ -51,9 +52,16 @@ def list_agents(as_json: bool) -> None:
     if as_json:
         found = {
             "agents": {
-                **{name: {"title": _WORDS.get(name, ""), "wire": None} for name in AGENTS},
                 **{
-                    one.name: {"title": one.title, "version": one.version, "wire": one.wire}
+                    name: {"title": words, "wires": get_args(Wire) if name in _ANY_WIRE else ()}
+                    for name, words in _WORDS.items()
+                },
+                **{
+                    one.name: {
+                        "title": one.title,
+                        "version": one.version,
+                        "wires": [one.wire] if one.wire else [],
+                    }
                     for one in definitions
                 },
             },
@@ -62,8 +70,8 @@ def list_agents(as_json: bool) -> None:
         click.echo(json.dumps(found, indent=1))
         return
     click.echo("agents")
-    for name in AGENTS:
-        click.echo(f"  {name:14} {_WORDS.get(name, '')}")
+    for name, words in _WORDS.items():
+        click.echo(f"  {name:14} {words}")
     for one in definitions:
         version = one.version or "as the image has it"
         click.echo(f"  {one.name:14} {one.title} {version}; {one.wire or 'no model'}")
@@ -83,7 +91,7 @@ def show(name: str, pairs: tuple[str, ...], as_json: bool) -> None:
     if "/" in name:
         _show_preset(name, as_json)
         return
-    options = _options(pairs)
+    options = key_values(pairs, "--agent-option")
     check_agent(name, options)
     definition = agent_definition(name, options)
     if definition is None:
@@ -123,7 +131,7 @@ def doctor(
     from ..run.doctor_agents import examine_agent
     from . import EXIT_FAILED
 
-    options, preset = _options(pairs), chosen_preset(preset_name)
+    options, preset = key_values(pairs, "--agent-option"), chosen_preset(preset_name)
     check_agent(name, options)
     named = model or preset
     chosen = None
@@ -158,11 +166,16 @@ def _show_preset(name: str, as_json: bool) -> None:
     if as_json:
         click.echo(found.model_dump_json(indent=1))
         return
-    click.echo(
-        f"{name}: {found.agent} with {found.model}, {found.build_minutes:g} minutes to build"
-    )
-    click.echo(f"  address  {found.upstream or _NO_ADDRESS[bool(found.key)]}")
-    click.echo(f"  key      {found.key or 'the variable that belongs to the protocol'}")
+    click.echo(f"{name}: {found.agent} with {found.model}")
+    rows = [
+        ("version", found.version or "as the image has it"),
+        ("protocol", found.wire),
+        ("address", found.upstream or "none: give --upstream URL"),
+        ("key", found.key),
+        ("limits", f"{found.build_minutes:g} minutes to build, {found.verify_minutes:g} to verify"),
+    ]
+    for what, words in rows:
+        click.echo(f"  {what:8} {words}")
     for line in found.differs:
         click.echo(f"  differs  {line}")
 
@@ -187,13 +200,3 @@ def _show(definition: AgentDefinition) -> None:
     for what, found in rows:
         if found:
             click.echo(f"  {what:12} {found}")
-
-
-def _options(pairs: tuple[str, ...]) -> dict[str, str]:
-    options = {}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator:
-            raise click.UsageError(f"--agent-option takes KEY=VALUE, not {pair!r}")
-        options[name] = value
-    return options

@@ -84,10 +84,15 @@ def chosen_model(
 
     Raises:
         click.UsageError: a model is named for an agent that takes none, or none for one that
-            needs one, or an address is missing.
+            needs one, a preset of another agent, or an address is missing.
+        RebError: an address without its key.
     """
     from ..agents import agent_wire
 
+    if chosen and chosen.agent != agent:
+        raise click.UsageError(
+            f"the preset is of the agent {chosen.agent}, and --agent says {agent}: leave one out"
+        )
     wire = agent_wire(agent, agent_options)
     given = {
         "--model": model,
@@ -107,23 +112,23 @@ def chosen_model(
         return None
     from ..agents.model import ModelChoice
 
-    mine = chosen if chosen and chosen.agent == agent else None
-    name = model or (mine.model if mine else None)
+    name = model or (chosen.model if chosen else None)
     if name is None:
         raise click.UsageError(
             f"the agent {agent} works with a language model: name it with --model, or choose a "
             "--preset (reb agents list)"
         )
-    address = upstream or (mine.upstream or None if mine else None)
-    if mine and not address and mine.key:
+    if chosen and not upstream and not chosen.upstream:
         raise click.UsageError(
-            f"the preset has no address of a provider of {name}: give --upstream URL"
+            f"the preset has no address of a provider of {chosen.model}: give --upstream URL"
         )
+    if chosen and chosen.upstream in (upstream or chosen.upstream, ""):
+        upstream, key = upstream or chosen.upstream, key or chosen.key
     return ModelChoice.of(
         name,
         wire,
-        upstream=address,
-        key=key or (mine.key or None if mine else None),
+        upstream=upstream,
+        key=key,
         tokens=budget_tokens,
         usd=budget_usd,
         prices=prices,

@@ -11,6 +11,7 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
+from .key_values import key_values
 from .model_options import chosen_model, chosen_preset, model_options
 from .network_options import chosen_reach, network_options
 from .selection_options import check_offline, selection_options
@@ -203,7 +204,7 @@ def command(
         default=lambda suite: _default(suite, all_tasks=all_tasks),
     )
     min_free_bytes = bytes_of(min_free, "--min-free")
-    options = _options(agent_options, "--agent-option")
+    options = key_values(agent_options, "--agent-option")
     preset = chosen_preset(preset_name)
     agent = agent or (preset.agent if preset else "builtin")
     check_agent(agent, options)
@@ -221,7 +222,7 @@ def command(
     if sandbox == "auto":
         sandbox, why = choose_sandbox()
         click.echo(f"sandbox: {sandbox}{f' ({why})' if why else ''}", err=True)
-    given = _options(sandbox_options, "--sandbox-option")
+    given = key_values(sandbox_options, "--sandbox-option")
     reach = chosen_reach(network, allow_hosts)
     make_sandbox(sandbox, given, reach).check()
     if (
@@ -373,16 +374,6 @@ def _default(suite: Suite, *, all_tasks: bool) -> Sequence[Task]:
     """What is run where nothing else is asked for: the tasks of the demo, if it has such."""
     demo = [task for task in suite.tasks if task.demo]
     return suite.tasks if all_tasks or not demo else demo
-
-
-def _options(pairs: tuple[str, ...], flag: str) -> dict[str, str]:
-    options = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator:
-            raise click.UsageError(f"{flag} takes KEY=VALUE, not {pair!r}")
-        options[key] = value
-    return options
 
 
 def _build_gpus(asked: str | None, tasks: list[Task]) -> str:

@@ -26,13 +26,14 @@ _SHORT = {
     "not_solvable": "unsolvable",
     "not_distributed": "one process",
     "not written": "unwritten",
+    "no source": "no source",
 }
 
 
 def stage_standings(task: Task) -> dict[str, str]:
-    """By stage that counts, how far it is to be trusted: `not written` where it is not there."""
+    """By stage that counts, how far it is to be trusted, or why it is not there."""
     return {
-        name: "not written" if task.is_unwritten(name) else standing(task, name)
+        name: task.word_for_unwritten() if task.is_unwritten(name) else standing(task, name)
         for name in StageName
         if name in task.stages or task.is_unwritten(name)
     }
@@ -68,8 +69,9 @@ def suite_words(tasks: Sequence[Task], selection: Selection) -> Iterator[str]:
     yield f"{number}; stages that count: {counts}"
     yield (
         "proven: gold passes it and damages fail it; unproven: nobody has shown that yet; "
-        "unwritten: it counts and is inconclusive; one process: likewise, since the repository "
-        "offers no distributed run; -: it does not apply"
+        "unwritten: it counts and is inconclusive; no source: likewise, since nobody has the "
+        "commit; one process: likewise, since the repository offers no distributed run; -: it "
+        "does not apply"
     )
     gone = [task.name for task in tasks if task.unavailable]
     if gone:
@@ -87,7 +89,10 @@ def task_page(task: Task) -> Iterator[str]:
             yield from ("", f"stage {name} ({standings[name].replace('_', ' ')})")
             yield from _stage(task.stages[name])
         elif name in standings:
-            yield from ("", f"stage {name} applies and is not written yet: inconclusive (task)")
+            why = "cannot be written: its source is not available"
+            if not task.unavailable:
+                why = "is not written yet"
+            yield from ("", f"stage {name} applies and {why}: inconclusive (task)")
         elif task.applicable is not None:
             yield from ("", f"stage {name} does not apply: {task.why_not_applicable(name)}")
     for asset_name, asset in task.assets.items():

@@ -7,6 +7,7 @@ asking.py     asks the provider; patience.py, how long its faults are waited out
 usage.py      tokens, read from answers as they pass; events.py and decoding.py, how
 keys.py       where keys are; prices.py, what tokens cost
 record.py     what is kept; redaction.py, what is taken out of it
+registries/   the other way out of a box: a proxy that lets packages through, and no model
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .keys import Key
     from .patience import Patience
     from .prices import Prices
-    from .provider import Budget, Path, Provider
+    from .provider import Budget, Provider
     from .record import Record
     from .redaction import Redactor
 
@@ -98,10 +98,10 @@ class Desk:
             return None
         return self._prices.price(model, tokens, upstream=self.provider.upstream)
 
-    def ended(self, path: Path | None, call: Call) -> None:
-        """A call has ended; `path` is null where it was refused."""
+    def ended(self, call: Call) -> None:
+        """A call has ended."""
         self.record.add(call)
-        if path is not None and path.writes and call.tokens is not None:
+        if call.writes and call.tokens is not None:
             with self._lock:
                 self._tokens += call.tokens
                 known = self._usd is not None and call.cost_usd is not None
@@ -121,9 +121,7 @@ class Desk:
 
     @property
     def problem(self) -> str:
-        """Why what was counted cannot be relied on, in words; empty where it can."""
-        if self.record.trouble:
-            return self.record.trouble
+        """Why a budget cannot be kept, in words; empty where it can, or there is none."""
         uncounted = len(self._uncounted())
         limited = self._budget.tokens is not None or self._budget.usd is not None
         if uncounted and limited:
@@ -138,11 +136,7 @@ class Desk:
 
     def _written(self) -> list[Call]:
         """Calls in which the model was to write, and that were passed on."""
-        return [call for call in self.record.calls if self._writes(call)]
-
-    def _writes(self, call: Call) -> bool:
-        path = self.provider.path(call.method, call.path)
-        return path is not None and path.writes and call.end != "refused"
+        return [call for call in self.record.calls if call.writes and call.end != "refused"]
 
     def _uncounted(self) -> list[Call]:
         return [call for call in self._written() if call.end == "complete" and call.tokens is None]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .desk import Desk
     from .headers import Headers
     from .incoming import Receive, Scope, Send
-    from .provider import Path
+    from .provider import ApiPath
     from .record import Kept
 
 #: How far the files may be behind before a stream waits for them.
@@ -86,7 +86,7 @@ class Exchange:
             self._asked.release(self._desk)
             self._desk.leave(self)
 
-    async def _attend(self, path: Path) -> None:
+    async def _attend(self, path: ApiPath) -> None:
         """Pass the request on, for as long as somebody waits for the answer."""
         self._number = self._desk.record.next_number()
         keeping = asyncio.get_running_loop().call_later(_KEEP_AFTER_S, self._keep_request)
@@ -135,7 +135,7 @@ class Exchange:
         headers = [(b"x-should-retry", b"true" if refusal.status == 429 else b"false")]
         await self._send_whole(refusal.status, json.dumps(body).encode(), headers)
 
-    async def _forward(self, path: Path) -> None:
+    async def _forward(self, path: ApiPath) -> None:
         desk, asked = self._desk, self._asked
         self._asking = Asking(desk.client, desk.patience)
         headers = for_provider(asked.headers, desk.provider, desk.key)
@@ -165,7 +165,7 @@ class Exchange:
         finally:
             await response.aclose()
 
-    async def _pass_error(self, path: Path, response: httpx.Response) -> None:
+    async def _pass_error(self, path: ApiPath, response: httpx.Response) -> None:
         """An error is small: it is read as a whole, so that it can be cleaned."""
         import httpx
 
@@ -193,7 +193,7 @@ class Exchange:
         headers = for_agent(response.headers.raw, self._desk.redactor, encoded=False)
         await self._send_whole(response.status_code, body, headers)
 
-    async def _pass_answer(self, path: Path, response: httpx.Response) -> None:
+    async def _pass_answer(self, path: ApiPath, response: httpx.Response) -> None:
         import httpx
 
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -253,7 +253,7 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
-    def _conclude(self, path: Path | None, end: CallEnd, *, why: str = "") -> None:
+    def _conclude(self, path: ApiPath | None, end: CallEnd, *, why: str = "") -> None:
         """Write the call down, once; `why` holds for what did not end well."""
         if self._concluded:
             return
@@ -264,7 +264,6 @@ class Exchange:
         tokens = answer.tokens if answer is not None else None
         why = (answer.why if answer is not None else "") or told.why or why
         self._desk.ended(
-            path,
             Call(
                 number=self._number,
                 began=self._date,
@@ -273,10 +272,11 @@ class Exchange:
                 waited_s=round(self._asking.waited_s, 3) if self._asking else 0.0,
                 tries=self._asking.tries if self._asking else 0,
                 method=asked.method,
+                writes=path is not None and path.writes,
                 path=asked.path[:200],
                 model=asked.model,
                 answered_by=answer.answered_by if answer else "",
-                answer=answer.number if answer else "",
+                answer=answer.answer_id if answer else "",
                 status=told.status,
                 streamed=told.streamed,
                 end=end,

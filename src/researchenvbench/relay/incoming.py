@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .desk import Desk
-    from .provider import Path
+    from .provider import ApiPath
 
 # Of ASGI, by which the server and what it serves speak.
 Scope = MutableMapping[str, Any]
@@ -54,7 +54,7 @@ class Incoming:
             headers=list(scope["headers"]),
         )
 
-    async def check(self, desk: Desk, receive: Receive) -> Path:
+    async def check(self, desk: Desk, receive: Receive) -> ApiPath:
         """Read the body; the path that was asked for.
 
         Raises:
@@ -125,11 +125,10 @@ class Incoming:
             raise RefusedRequestError(400, f"the request is no JSON object: {error}") from None
         self.model = model[:200] if isinstance(model, str) else ""
         if not isinstance(model, str) or not desk.provider.may_ask(model):
-            known = ", ".join((desk.provider.model, *desk.provider.also))
             raise RefusedRequestError(
                 403,
-                f"this attempt may ask {known}, not {str(model)[:200]}; set the program's model "
-                "for side tasks to the same one",
+                f"this attempt may ask {desk.provider.model}, not {str(model)[:200]}; set the "
+                "program's model for side tasks to the same one",
             )
 
 

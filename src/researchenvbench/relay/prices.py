@@ -18,6 +18,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import tomllib
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
@@ -94,6 +95,26 @@ class Prices:
         if model in self._own:
             return self._own[model].price(tokens)
         return _from_package(model, tokens, upstream)
+
+    def must_know(self, model: str, *, upstream: str = "") -> None:
+        """See that a budget in dollars can be kept.
+
+        Raises:
+            RebError: no table has a price for the model, or the library with the table of all
+                makers is absent.
+        """
+        if self.price(model, Tokens(), upstream=upstream) is not None:
+            return
+        own = "give prices of your own (docs/relay.md), or a budget in tokens"
+        if find_spec("genai_prices") is None:
+            raise RebError(
+                f"a budget in dollars needs a price for {model}, and the library genai-prices, "
+                "which has the makers', is not installed",
+                advice=f"pip install 'researchenvbench[agents]'; or {own}",
+            )
+        raise RebError(
+            f"a budget in dollars needs a price, and no table has one for {model}", advice=own
+        )
 
     def source(self, model: str, *, upstream: str = "") -> str:
         """From which table the price is, with its version or date; empty without a price."""

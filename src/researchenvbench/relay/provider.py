@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Path:
+class ApiPath:
     """A path that is passed on."""
 
     method: str
@@ -24,15 +24,15 @@ class Path:
     writes: bool = True  #: the model answers: there is usage to count
 
 
-_MODELS = Path("GET", "/v1/models", names_model=False, writes=False)
-_PATHS: dict[Wire, tuple[Path, ...]] = {
+_MODELS = ApiPath("GET", "/v1/models", names_model=False, writes=False)
+_PATHS: dict[Wire, tuple[ApiPath, ...]] = {
     "anthropic-messages": (
-        Path("POST", "/v1/messages"),
-        Path("POST", "/v1/messages/count_tokens", writes=False),
+        ApiPath("POST", "/v1/messages"),
+        ApiPath("POST", "/v1/messages/count_tokens", writes=False),
         _MODELS,
     ),
-    "openai-responses": (Path("POST", "/v1/responses"), _MODELS),
-    "openai-chat": (Path("POST", "/v1/chat/completions"), _MODELS),
+    "openai-responses": (ApiPath("POST", "/v1/responses"), _MODELS),
+    "openai-chat": (ApiPath("POST", "/v1/chat/completions"), _MODELS),
 }
 
 
@@ -42,8 +42,7 @@ class Provider:
 
     `upstream` is the base address as the makers' own programs take it: for Anthropic's
     protocol without a version (https://api.anthropic.com), for OpenAI's with it
-    (https://api.openai.com/v1). `also` are other models that may be asked: some programs use
-    a small one for side tasks.
+    (https://api.openai.com/v1).
 
     Raises:
         RebError: no such protocol, or an address that cannot be used.
@@ -52,7 +51,6 @@ class Provider:
     wire: Wire
     upstream: str
     model: str
-    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.wire not in get_args(Wire):
@@ -81,14 +79,14 @@ class Provider:
                 advice="leave out what follows ? or #",
             )
 
-    def path(self, method: str, path: str) -> Path | None:
+    def path(self, method: str, path: str) -> ApiPath | None:
         """The path that is asked for, if it is one of this protocol."""
         for known in _PATHS[self.wire]:
             if (known.method, known.path) == (method, path):
                 return known
         return None
 
-    def target(self, path: Path, query: str) -> str:
+    def target(self, path: ApiPath, query: str) -> str:
         """Where a request goes on to."""
         rest = path.path
         if self.wire != "anthropic-messages":
@@ -103,7 +101,7 @@ class Provider:
 
     def may_ask(self, model: str) -> bool:
         """Whether a program may ask for this model."""
-        return model == self.model or model in self.also
+        return model == self.model
 
     def error(self, status: int, message: str, kind: str = "") -> dict[str, Any]:
         """An error of the relay itself, in the protocol's own form."""

@@ -7,7 +7,6 @@ import secrets
 from typing import TYPE_CHECKING, Self
 
 from ..errors import RebError, RecordError
-from ..model_use import Tokens
 from .desk import Desk
 from .patience import Patience
 from .prices import Prices
@@ -60,12 +59,7 @@ class Relay:
         budget = budget or Budget()
         prices = prices or Prices()
         if budget.usd is not None:
-            for model in (provider.model, *provider.also):
-                if prices.price(model, Tokens(), upstream=provider.upstream) is None:
-                    raise RebError(
-                        f"a budget in dollars needs a price, and no table has one for {model}",
-                        advice="give prices of your own (docs/relay.md), or a budget in tokens",
-                    )
+            prices.must_know(provider.model, upstream=provider.upstream)
         self.token = token or _kept_token(folder)
         hidden = [self.token] + ([key.reveal()] if key.is_secret else [])
         redactor = Redactor(hidden)
@@ -109,11 +103,6 @@ class Relay:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def address_for(self, port: int, host: str = "127.0.0.1") -> str:
-        """The base address that an agent's program is given, as its maker's programs want it."""
-        version = "" if self._desk.provider.wire == "anthropic-messages" else "/v1"
-        return f"http://{host}:{port}{version}"
-
     @property
     def calls(self) -> list[Call]:
         """The calls that have ended."""
@@ -131,8 +120,13 @@ class Relay:
 
     @property
     def problem(self) -> str:
-        """Why the counting cannot be relied on, in words; empty where it can."""
+        """Why a budget cannot be kept, in words; empty where it can, or there is none."""
         return self._desk.problem
+
+    @property
+    def trouble(self) -> str:
+        """Why the record is not whole, such as a full disk, in words; empty where it is."""
+        return self._record.trouble
 
     def quiet_s(self) -> float:
         """Seconds since anything passed."""

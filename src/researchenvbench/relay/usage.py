@@ -50,7 +50,7 @@ class Answer:
         self.ended = False  #: the model's answer came to its own end
         self.failed = False  #: an error within the answer
         self.answered_by = ""
-        self.number = ""  #: the provider's id of the answer
+        self.answer_id = ""  #: the provider's id of the answer
         self.stop_reason = ""
         self.error_type = ""
         self.why = ""
@@ -133,7 +133,7 @@ def _read_message(answer: Answer, data: dict[str, Any]) -> None:
     if kind in ("message", "message_start"):
         message = data if kind == "message" else _dict(data.get("message"))
         answer.answered_by = _text(message.get("model"))
-        answer.number = _text(message.get("id"))
+        answer.answer_id = _text(message.get("id"))
         answer.stop_reason = _text(message.get("stop_reason"))
         answer.told(message.get("usage"))
     elif kind == "message_delta":
@@ -160,7 +160,7 @@ def _message_tokens(usage: dict[str, Any]) -> Tokens:
 def _read_response(answer: Answer, data: dict[str, Any]) -> None:
     response = data if "output" in data else _dict(data.get("response"))
     answer.answered_by = _text(response.get("model")) or answer.answered_by
-    answer.number = _text(response.get("id")) or answer.number
+    answer.answer_id = _text(response.get("id")) or answer.answer_id
     answer.told(response.get("usage"))
     status = response.get("status")
     if status == "failed":
@@ -178,7 +178,7 @@ def _refuses(response: dict[str, Any]) -> bool:
 
 def _read_completion(answer: Answer, data: dict[str, Any]) -> None:
     answer.answered_by = _text(data.get("model")) or answer.answered_by
-    answer.number = _text(data.get("id")) or answer.number
+    answer.answer_id = _text(data.get("id")) or answer.answer_id
     answer.told(data.get("usage"))
     for choice in _list(data, "choices"):
         said = _dict(_dict(choice).get("message")) or _dict(_dict(choice).get("delta"))

@@ -140,7 +140,8 @@ def model_words(use: ModelUse) -> str:
     if use.waited_s >= 1:
         parts.append(f"{use.waited_s:.0f} s were given back for the provider's faults")
     if use.lost_tokens.total:
-        parts.append(f"{use.lost_tokens.total} tokens were spent by builds that were lost")
+        cost = f" ({use.lost_cost_usd:.2f} USD)" if use.lost_cost_usd is not None else ""
+        parts.append(f"{use.lost_tokens.total} tokens{cost} were spent by builds that were lost")
     return "; ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ..agents import agent_definition, agent_wire, check_agent
@@ -87,15 +88,18 @@ def _mini_swe() -> Line:
 def _price(model: ModelChoice) -> Line:
     from pathlib import Path
 
-    from ..relay.prices import Prices
+    from ..relay import Prices
 
     prices = Prices.load(Path(model.prices)) if model.prices else Prices()
     source = prices.source(model.name, upstream=model.upstream)
     if source:
         return Line("price", f"known: {source}")
+    absent = find_spec("genai_prices") is None
     return Line(
         "price",
-        "not known: tokens will be counted, and no cost",
+        "not known"
+        + (", since the library genai-prices is not installed" if absent else "")
+        + ": tokens will be counted, and no cost",
         "note",
         "a table of your own: --prices FILE (docs/relay.md); --budget-usd needs one",
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..agents import AgentOutcome
-from ..agents.task_text import task_text
+from ..agents.task_text import TASK_TEXT, task_text
 from ..agents.turns import Turns
 from ..attempt import Report
 from ..errors import LimitReachedError, RebError
@@ -163,9 +163,10 @@ class Episode:
             self._turns = Turns(given, keeps_cwd=self._keeps_cwd)
             self._open = opened.pop_all()
         self._stage, self.record, self._limit = "open", None, None
-        layout = given.box.layout
+        layout, text = given.box.layout, task_text(given)
+        (attempt.folder.path / TASK_TEXT).write_text(text, encoding="utf-8")
         return Observation(
-            text=task_text(given, network=given.network),
+            text=text,
             repo=str(layout.repo),
             report=str(layout.report),
             left_s=self._turns.left_s,
@@ -225,7 +226,7 @@ class Episode:
         attempt = self._attempt
         self._stage = "finished"
         # The box is closed here, the lock on the attempt at the end.
-        self._building.__exit__(None, None, None)
+        self._building.close()
         attempt.keep(self._building.result())
         self.record = attempt.verify()
         attempt.say("done")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .. import process
 from ..attempt import Want
+from ..places import disk_is_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ..sandbox import StageBox
     from .subject import Subject
 
-_FULL_DISK_BYTES = 64 * 1024**2
 #: NCCL and data loaders need some GiB; Docker's default is 64 MiB.
 _SMALL_SHARED_MEMORY_BYTES = 1024**3
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
@@ -55,7 +55,7 @@ def _program(name: str, subject: Subject, _box: StageBox) -> bool:
 
 def _disk(_: str, subject: Subject, box: StageBox) -> bool:
     written = box.disk or subject.folder
-    return shutil.disk_usage(written).free < _FULL_DISK_BYTES
+    return disk_is_full(written)
 
 
 def _shared_memory(_: str, _subject: Subject, _box: StageBox) -> bool:

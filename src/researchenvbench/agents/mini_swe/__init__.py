@@ -21,9 +21,10 @@ from ...model_use import Tokens, Wire
 from ...owner import own_folder
 from ...sandbox.host_environment import host_environment
 from ...schema import suggest
-from ..faults import Ended, fault_of
-from ..program import OUTPUT_LOG, TASK_TEXT, Watch, has_report, outcome
-from ..task_text import VERSION, Target, task_text
+from ..ending import Watch, end_of, has_report, outcome
+from ..faults import Ended
+from ..program import OUTPUT_LOG
+from ..task_text import TASK_TEXT, VERSION, task_text
 from ..transcript import TRANSCRIPT, Step, read_steps
 from ..turns import OutOfTimeError, Turns
 from . import installing
@@ -109,11 +110,6 @@ class MiniSweAgent:
         self._budget = model.limits
         self._steps = int(steps)
 
-    @property
-    def text_version(self) -> int:
-        """Of the text that it is given."""
-        return VERSION
-
     def digest(self, task: Task | None) -> str:  # noqa: ARG002  # the same for every task
         """Digest of its program, our driver, the model, its address and the text."""
         model = self.model
@@ -150,12 +146,7 @@ class MiniSweAgent:
         folder = assignment.log.parent.parent
         if access is None:
             raise RebError("mini-swe-agent was given no model to ask")
-        text = task_text(
-            assignment,
-            network=assignment.network,
-            budget=self._budget,
-            target=Target(assignment.target_gpus, assignment.driver),
-        )
+        text = task_text(assignment, budget=self._budget)
         (folder / TASK_TEXT).write_text(text, encoding="utf-8")
         order = {
             "task": text,
@@ -317,7 +308,6 @@ class Conversation:
         }
 
     def _outcome(self, status: str, exit_code: int | None, by_signal: str | None) -> AgentOutcome:
-        access, calls = self._access, self._access.relay.calls
         over = status == "TimeExceeded" and self._turns.left_s <= 0
         ended = Ended(
             exit_code=exit_code if status in ("", _SUBMITTED) else 1,
@@ -326,12 +316,8 @@ class Conversation:
             report=has_report(self._assignment),
             stopped_for=self._watch.why or ("time_limit" if over else ""),
         )
-        fault, why = fault_of(ended, calls, needs_model=True)
-        if fault == "budget":
-            why = access.relay.exhausted
-        elif fault == "uncounted" and access.relay.problem:
-            why = access.relay.problem
-        elif fault == "crashed" and status:
+        fault, why = end_of(ended, self._access, needs_model=True)
+        if fault == "crashed" and status:
             why = f"its loop ended by {status}"
         elif fault is None and status == "LimitsExceeded":
             fault, why = "budget", "all answers of the model that its loop may ask for"

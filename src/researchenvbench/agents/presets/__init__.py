@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ...errors import RebError
+from ...model_use import Wire  # noqa: TC001  # presets are checked by it
 from ...schema import Model, suggest
 
 _FOLDER = Path(__file__).parent
@@ -20,10 +21,18 @@ class Preset(Model):
     """What a preset stands for; each option of the command line takes its place."""
 
     agent: str
+    version: str = Field(
+        description="Of the agent's program: the one that its definition pins. Empty: as found."
+    )
     model: str
-    upstream: str = Field("", description="Empty: the one that belongs to the agent's protocol.")
-    key: str = Field("", description="Empty: likewise.")
-    build_minutes: float = 60.0
+    wire: Wire = Field(description="The protocol; that of the agent's definition.")
+    upstream: str = Field(description="The provider's address. Empty: nobody promises one.")
+    key: str = Field(description="Where its key is; goes to that address and to no other.")
+    build_minutes: float = Field(description="For a build.")
+    verify_minutes: float = Field(
+        description="That the publication gives to verification in all; here each stage has its "
+        "own limit, from its task."
+    )
     differs: tuple[str, ...] = Field(
         (), description="Where it is not as in the publication it is named after, and why."
     )

@@ -10,9 +10,8 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ...model_use import Tokens
 from ..transcript import Step, shortened
-from . import table, text_of, whole
+from . import table, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +22,7 @@ _EXIT = re.compile(r"\A(?:Error: )?Exit code (\d{1,3})\b")
 def steps(lines: Iterable[dict[str, Any]]) -> list[Step]:
     """The tools that were used, in the order in which the model asked for them."""
     found: dict[str, Step] = {}
-    said, counted, cwd = "", "", None
+    said, cwd = "", None
     for line in lines:
         message = table(line.get("message"))
         if line.get("type") == "system" and isinstance(line.get("cwd"), str):
@@ -33,15 +32,12 @@ def steps(lines: Iterable[dict[str, Any]]) -> list[Step]:
             if line.get("type") == "assistant" and kind == "text":
                 said = text_of(part.get("text")) or said
             elif line.get("type") == "assistant" and kind == "tool_use":
-                name = text_of(message.get("id"))
                 step = _asked(part, len(found) + 1, line.get("timestamp"), cwd, said)
-                step = step.model_copy(update={"turn": name})
+                step = step.model_copy(update={"turn": text_of(message.get("id"))})
                 # Its shell stays in the folder in which a command ends: only the first is told.
                 cwd = None if step.kind == "command" else cwd
-                if name != counted:
-                    step = step.model_copy(update={"tokens": _tokens(message)})
                 found[str(part.get("id"))] = step
-                said, counted = "", name
+                said = ""
             elif line.get("type") == "user" and kind == "tool_result":
                 use = str(part.get("tool_use_id"))
                 if use in found:
@@ -100,13 +96,3 @@ def _between(began: Any, ended: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return max(0.0, span.total_seconds())
-
-
-def _tokens(message: dict[str, Any]) -> Tokens:
-    usage = table(message.get("usage"))
-    return Tokens(
-        input=whole(usage.get("input_tokens")),
-        cached=whole(usage.get("cache_read_input_tokens")),
-        cache_write=whole(usage.get("cache_creation_input_tokens")),
-        output=whole(usage.get("output_tokens")),
-    )

@@ -1,7 +1,7 @@
 """Codex: the session file that it keeps, and what `codex exec --json` prints.
 
-The session has all: times, working folders, tokens of each turn. What is printed has commands
-and their ends, and is read where the session is not there.
+The session has all: times, working folders, the answer that asked for each step. What is
+printed has commands and their ends, and is read where the session is not there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from ...model_use import Tokens
 from ..transcript import Step, shortened
 from . import table, text_of, whole
 
@@ -24,11 +23,10 @@ _SHELL_WORDS = 3  #: a shell, its flag, and the command
 def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
     """The steps of a session file."""
     found: list[Step] = []
-    said, turn, tokens = "", "", None
+    said, turn = "", ""
     for line in lines:
         given = table(line.get("payload"))
         if line.get("type") == "token_usage_record":
-            tokens = _tokens(table(given.get("usage")))
             turn = text_of(given.get("response_id"))
             continue
         item = table(given.get("item"))
@@ -44,11 +42,10 @@ def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
                     began=_time(given.get("started_at_ms"), item.get("duration")),
                     said=shortened(said),
                     turn=turn,
-                    tokens=tokens,
                     **facts,
                 )
             )
-            said, tokens = "", None
+            said = ""
     return found
 
 
@@ -156,17 +153,3 @@ def _time(completed_ms: Any, duration: Any) -> str | None:
     except (ValueError, OverflowError, OSError):
         return None
     return began.isoformat(timespec="milliseconds")
-
-
-def _tokens(usage: dict[str, Any]) -> Tokens:
-    cached, written = (
-        whole(usage.get("cached_input_tokens")),
-        whole(usage.get("cache_write_input_tokens")),
-    )
-    return Tokens(
-        input=max(0, whole(usage.get("input_tokens")) - cached - written),
-        cached=cached,
-        cache_write=written,
-        output=whole(usage.get("output_tokens")),
-        reasoning=whole(usage.get("reasoning_output_tokens")),
-    )

@@ -97,7 +97,8 @@ def _counted(suite: Suite, ledger: Ledger) -> str:
                 counts[f"{task.word_for_unwritten()} {stage}"] += 1
     stages = []
     for stage in StageName:
-        words = ("proven", "unproven", "not_solvable", "not_distributed", "not written", "no source")
+        words = ("proven", "unproven", "not_solvable", "not_distributed")
+        words += ("not written", "no source")
         parts = [f"{n} {w.replace('_', ' ')}" for w in words if (n := counts[f"{w} {stage}"])]
         stages.append(f"`{stage}`: {', '.join(parts) or 'none'}")
     return f"{len(suite.tasks)} tasks, {len(ledger.proofs)} in the ledger. {'; '.join(stages)}."

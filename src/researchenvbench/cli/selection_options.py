@@ -19,7 +19,7 @@ _OPTIONS = (
         multiple=True,
         type=click.Choice(["cpu", "offline", "small", "proven"]),
         help="Only tasks with a stage that is in all of these: cpu, it needs no GPU; offline, no "
-        "hub or server is asked for what stages read; small, gold took at most 2 GB and 5 "
+        "hub or server is asked for what stages read; small, gold took at most 2 GB and 10 "
         "minutes; proven, by the ledger.",
     ),
     click.option(

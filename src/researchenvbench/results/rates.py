@@ -124,6 +124,7 @@ class Summary(Figures):
     tasks: int = Field(description="With an attempt: what all rates are over.")
     suite_tasks: int | None = Field(None, description="That the suite has, where known.")
     subset: str = Field("", description="Which of them, where the run was asked for a part.")
+    subset_tasks: int | None = Field(None, description="That this part has, begun or not.")
     attempts: int
     counted: int = Field(description="Attempts with verdicts, the disqualified among them.")
     disqualified: int = 0
@@ -173,6 +174,7 @@ def _summary(suite: str, agent: str, entries: Sequence[Entry], scope: Scope | No
         tasks=len(tasks),
         suite_tasks=scope.suite_tasks if scope else None,
         subset=scope.words if scope and as_asked else "",
+        subset_tasks=len(scope.tasks) if scope and as_asked else None,
         attempts=len(entries),
         counted=len(counted),
         disqualified=len(counted) - len(honest),

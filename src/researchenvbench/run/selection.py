@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Subset = Literal["cpu", "offline", "small", "proven"]
 
 #: What is small: the environment of gold on the disk, and its build with the stage.
-SMALL_BYTES, SMALL_S = 2_000_000_000, 300.0
+SMALL_BYTES, SMALL_S = 2_000_000_000, 600.0
 
 
 class Selection(Stored):

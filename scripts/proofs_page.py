@@ -36,7 +36,8 @@ the ledgers by `scripts/proofs_page.py`.
 *What it costs* is of gold, for each stage that it proves: seconds of the build, downloads \
 among them, and of the stage, on the host that proved; what the environment, and what the stage \
 reads, take on the disk; what the archives of the packages, and originals of assets, weigh on \
-their way. `reb run --dry-run` reckons with these. What nobody has measured is left open, and \
+their way. `reb run --dry-run` reckons with these. Seconds in *italics* are of a host that was \
+busy with other things, and more than it takes. What nobody has measured is left open, and \
 behind a median or a worst it says of how many stages that is.
 """
 
@@ -131,7 +132,7 @@ def _stages(task: Task, ledger: Ledger) -> Iterator[str]:
 def _costs(tasks: list[Task], ledger: Ledger) -> Iterator[str]:
     """What each stage that gold proves took, with the middle and the worst of what is known."""
     rows = [
-        (task.name, stage.stage, _cost(gold, stage))
+        (task.name, stage.stage, gold.was_busy, _cost(gold, stage))
         for task in tasks
         if (gold := gold_proof(task, ledger)) is not None
         for stage in gold.stages
@@ -140,8 +141,9 @@ def _costs(tasks: list[Task], ledger: Ledger) -> Iterator[str]:
     if not rows:
         return
     yield _HEAD_COSTS
-    for name, stage_name, cost in rows:
-        yield _row(name, f"`{stage_name}`", *map(_cell, range(len(cost)), cost))
+    for name, stage_name, busy, cost in rows:
+        seconds = [f"*{cell}*" if busy else cell for cell in map(_seconds, cost[:2])]
+        yield _row(name, f"`{stage_name}`", *seconds, *map(_gigabytes, cost[2:]))
     columns = list(zip(*(cost for *_, cost in rows), strict=True))
     yield _row("**median**", "", *_over(columns, median))
     yield _row("**worst**", "", *_over(columns, max))
@@ -154,7 +156,8 @@ def _over(
     for place, column in enumerate(columns):
         known = [one for one in column if one is not None]
         some = f" (of {len(known)})" if 0 < len(known) < len(column) else ""
-        yield _cell(place, of(known) if known else None) + some
+        words = _seconds if place < _SECONDS_COLUMNS else _gigabytes
+        yield words(of(known) if known else None) + some
 
 
 def _cost(gold: TaskProof, stage: StageProof) -> list[float | None]:
@@ -164,15 +167,14 @@ def _cost(gold: TaskProof, stage: StageProof) -> list[float | None]:
     return [gold.build_seconds, stage.seconds, *sizes]
 
 
-def _cell(place: int, number: float | None) -> str:
-    """Seconds in the first two columns, GB in the others."""
-    if number is None:
-        return ""
-    return f"{number:.0f}" if place < _SECONDS_COLUMNS else _gigabytes(number)
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.0f}"
 
 
-def _gigabytes(size_bytes: float) -> str:
-    """Three digits behind the point where there would be none before it."""
+def _gigabytes(size_bytes: float | None) -> str:
+    """With three digits behind the point where there would be none before it."""
+    if not size_bytes:
+        return "" if size_bytes is None else "0"
     return f"{size_bytes / 1e9:.1f}" if size_bytes >= 1e8 else f"{size_bytes / 1e9:.3f}"
 
 

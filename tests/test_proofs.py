@@ -149,6 +149,14 @@ def test_how_long_a_stage_took_is_known_where_it_passed_and_the_proof_holds(fold
 
 
 @pytest.mark.parametrize(
+    ("cpus", "load", "busy"),
+    [(2, 1.9, False), (2, 4.0, False), (2, 4.1, True), (16, 20.0, False), (None, None, False)],
+)
+def test_seconds_of_a_busy_host_are_told_apart(folder, cpus, load, busy):
+    assert proof_of(load_task(folder), cpus=cpus, load_average=load).was_busy is busy
+
+
+@pytest.mark.parametrize(
     "more",
     [
         {"stages": (StageProof(stage=StageName.CPU, verdict=Verdict.FAILED),)},

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Standing = Literal["proven", "unproven", "not_solvable", "not_distributed"]
 
+#: Processes a core beyond which a host is busy with others: gold alone is one a core.
+_BUSY = 2.0
 _LEVELS = {StageName.CPU: "C1", StageName.SINGLE_GPU: "C3", StageName.MULTI_GPU: "C4"}
 
 
@@ -77,6 +79,12 @@ class TaskProof(Stored):
     )
     gpus: tuple[str, ...] = Field((), description="Names of those that the host had.")
     driver: str = Field("", description="Of the GPUs.")
+    cpus: int | None = Field(None, description="Cores of the host.")
+    load_average: float | None = Field(
+        None,
+        description="Processes that ran or were ready to, on average over the five minutes until "
+        "gold was judged.",
+    )
     build_seconds: float
     size_bytes: int | None = Field(None, description="Of the environment, each file once.")
     archive_bytes: int | None = Field(
@@ -88,6 +96,13 @@ class TaskProof(Stored):
     breakages: tuple[BreakageProof, ...] = ()
     c0_missing: tuple[str, ...] = Field((), description="Imports that gold leaves unresolved.")
     problem: str = Field("", description="Why there is no proof; empty where there is one.")
+
+    @property
+    def was_busy(self) -> bool:
+        """Whether others kept the host from work, so that its seconds are more than it takes."""
+        if self.load_average is None or self.cpus is None:
+            return False
+        return self.load_average > _BUSY * self.cpus
 
     def holds_for(self, task: Task) -> bool:
         """Whether it was made with the task, the recipe and the breakages as they are now."""

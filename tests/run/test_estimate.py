@@ -133,6 +133,14 @@ def test_originals_are_asked_for_with_their_sizes(suite: Path) -> None:
     assert cost.fetched_assets.known == 7000 + 500
 
 
+def test_seconds_of_a_busy_host_are_said_to_be(suite: Path) -> None:
+    _, selection = select(load_suite(suite))
+    said = "adder are of a host that was busy"
+    assert said not in "\n".join(plan_lines(Path("r"), selection, estimated(suite), None))
+    prove(suite, cpus=2, load_average=9.0)
+    assert said in "\n".join(plan_lines(Path("r"), selection, estimated(suite), None))
+
+
 def test_of_a_task_without_a_proof_nothing_is_guessed(suite: Path) -> None:
     found = estimated(suite)
     cost = found.costs[1]

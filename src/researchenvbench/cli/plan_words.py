@@ -74,6 +74,12 @@ def _costs(found: Estimate, free_bytes: int | None) -> Iterator[str]:
     parts.append(f"{duration(found.limit_s)} by the limits")
     parts.append("one at a time" if found.jobs == 1 else f"{found.jobs} at a time")
     yield f"time: {'; '.join(parts)}"
+    busy = [cost.attempt.task.name for cost in found.in_ledger if cost.busy]
+    if busy:
+        yield (
+            f"the ledger's seconds of {_named(busy)} are of a host that was busy with other "
+            "things, and more than it takes"
+        )
     kept = f"{_size(found.environments)} of environments"
     if found.keep == "none":
         kept += f", of which {_size(found.at_a_time)} at a time"
@@ -155,6 +161,7 @@ def _as_data(cost: Cost) -> dict[str, Any]:
         "to_do": cost.attempt.why,
         "seconds_by_ledger": None if cost.ledger_s is None else round(cost.ledger_s, 1),
         "seconds_by_limits": round(cost.limit_s, 1),
+        "ledger_of_a_busy_host": cost.busy,
         "environment": _bytes(cost.environment),
         "assets": _bytes(cost.assets),
         "fetched_packages": _bytes(cost.packages),

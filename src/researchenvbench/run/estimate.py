@@ -53,6 +53,7 @@ class Cost:
     attempt: PlannedAttempt
     ledger_s: float | None  #: None: no proof says how long gold took
     limit_s: float
+    busy: bool = False  #: gold took that on a host that was busy with other things
     environment: Bytes = Bytes()
     packages: Bytes = Bytes()  #: archives that the build fetches
     assets: Bytes = Bytes()  #: on the disk, of those that are not there yet
@@ -164,15 +165,17 @@ def _cost(attempt: PlannedAttempt, ledger: Ledger, counted: set[str]) -> Cost:
     known = [seconds for seconds in took if seconds is not None]
     ledger_s = sum(known) if len(known) == len(stages) else None
     assets, fetched = _assets(task, stages, ledger, attempt.job.assets, counted)
-    if not attempt.builds:
-        return Cost(attempt, ledger_s, limit_s, assets=assets, fetched_assets=fetched)
     proof = gold_proof(task, ledger)
+    busy = proof is not None and proof.was_busy
+    if not attempt.builds:
+        return Cost(attempt, ledger_s, limit_s, busy, assets=assets, fetched_assets=fetched)
     if ledger_s is not None:
         ledger_s = ledger_s + proof.build_seconds if proof else None
     return Cost(
         attempt,
         ledger_s,
         limit_s + attempt.job.build_time_limit_s,
+        busy,
         environment=Bytes.of(proof.size_bytes if proof else None, task.name),
         packages=Bytes.of(proof.archive_bytes if proof else None, task.name),
         assets=assets,

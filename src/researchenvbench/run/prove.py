@@ -8,6 +8,7 @@ Each breakage is applied in the box of one level's run, so it costs that level a
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import time
 from pathlib import Path
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     from ..verify.subject import Subject
 
 
+#: Of the three averages that the system keeps.
+_FIVE_MINUTES = 1
+
+
 def prove_task(
     suite: Suite,
     task: Task,
@@ -89,6 +94,7 @@ def prove_task(
             task, portable(f"gold was not built: {why}; see logs/build.log", place.path)
         )
     record = attempt.verify(reverify=True)
+    load = os.getloadavg()[_FIVE_MINUTES]
     subject = attempt.subject(place.path / "breakages", attempt.source())
     subject = with_interpreter(subject, record.python)
     # What is left of an earlier proof could be taken for the reason of a failure.
@@ -125,6 +131,8 @@ def prove_task(
         frameworks=dict(subject.interpreter.frameworks) if subject.interpreter else {},
         gpus=tuple(gpu.name for gpu in inventory().gpus),
         driver=inventory().driver or "",
+        cpus=record.host.cpus,
+        load_average=round(load, 1),
         build_seconds=round(done.seconds, 1),
         size_bytes=record.sizes.build_bytes,
         archive_bytes=archives,

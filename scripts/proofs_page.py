@@ -9,14 +9,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
-from researchenvbench.proofs import Ledger, gpu_key, load_ledger, standing
+from researchenvbench.proofs import Ledger, gold_proof, gpu_key, load_ledger, standing
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import bundled_suites, load_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from researchenvbench.proofs import BreakageProof, StageProof, TaskProof
     from researchenvbench.task import Suite, Task
@@ -31,6 +32,20 @@ tells a good environment from a bad one). All damages of its level must have don
 expected of them, controls that must not fail among them. Every other stage gives its verdict \
 marked *unproven*. `reb tasks prove SUITE` makes the proofs anew; this page is written from \
 the ledgers by `scripts/proofs_page.py`.
+
+*What it costs* is of gold, for each stage that it proves: seconds of the build, downloads \
+among them, and of the stage, on the host that proved; what the environment, and what the stage \
+reads, take on the disk; what the archives of the packages, and originals of assets, weigh on \
+their way. `reb run --dry-run` reckons with these. Seconds in *italics* are of a host that was \
+busy with other things, and more than it takes. What nobody has measured is left open, and \
+behind a median or a worst it says of how many stages that is.
+"""
+
+_HEAD_COSTS = """
+### What it costs
+
+| task | stage | build, s | stage, s | environment, GB | assets, GB | packages, GB | originals, GB |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 _HEAD_ON_GPUS = """
@@ -42,6 +57,9 @@ were carried there stand in its place. What was uninstalled by a damage was remo
 | task | stage | standing | came to | seconds | GPUs | damages | carried | made on |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
+
+
+_SECONDS_COLUMNS = 2
 
 
 def page() -> str:
@@ -61,6 +79,7 @@ def _page() -> Iterator[str]:
             yield "| --- | --- | --- | --- | --- | --- | --- |\n"
             for task in proven:
                 yield from _stages(task, ledger)
+            yield from _costs(proven, ledger)
             yield "\n### What the damages did\n\n"
             yield "| task | damage | level | expected | what was seen |\n"
             yield "| --- | --- | --- | --- | --- |\n"
@@ -79,7 +98,8 @@ def _counted(suite: Suite, ledger: Ledger) -> str:
                 counts[f"{task.word_for_unwritten()} {stage}"] += 1
     stages = []
     for stage in StageName:
-        words = ("proven", "unproven", "not_solvable", "not_distributed", "not written", "no source")
+        words = ("proven", "unproven", "not_solvable", "not_distributed")
+        words += ("not written", "no source")
         parts = [f"{n} {w.replace('_', ' ')}" for w in words if (n := counts[f"{w} {stage}"])]
         stages.append(f"`{stage}`: {', '.join(parts) or 'none'}")
     return f"{len(suite.tasks)} tasks, {len(ledger.proofs)} in the ledger. {'; '.join(stages)}."
@@ -107,6 +127,55 @@ def _stages(task: Task, ledger: Ledger) -> Iterator[str]:
             _read(stage),
             made,
         )
+
+
+def _costs(tasks: list[Task], ledger: Ledger) -> Iterator[str]:
+    """What each stage that gold proves took, with the middle and the worst of what is known."""
+    rows = [
+        (task.name, stage.stage, gold.was_busy, _cost(gold, stage))
+        for task in tasks
+        if (gold := gold_proof(task, ledger)) is not None
+        for stage in gold.stages
+        if gold.standing(stage.stage) == "proven"
+    ]
+    if not rows:
+        return
+    yield _HEAD_COSTS
+    for name, stage_name, busy, cost in rows:
+        seconds = [f"*{cell}*" if busy else cell for cell in map(_seconds, cost[:2])]
+        yield _row(name, f"`{stage_name}`", *seconds, *map(_gigabytes, cost[2:]))
+    columns = list(zip(*(cost for *_, cost in rows), strict=True))
+    yield _row("**median**", "", *_over(columns, median))
+    yield _row("**worst**", "", *_over(columns, max))
+
+
+def _over(
+    columns: Sequence[Sequence[float | None]], of: Callable[[list[float]], float]
+) -> Iterator[str]:
+    """A cell for each column, with the number of stages that it is of where some lack."""
+    for place, column in enumerate(columns):
+        known = [one for one in column if one is not None]
+        some = f" (of {len(known)})" if 0 < len(known) < len(column) else ""
+        words = _seconds if place < _SECONDS_COLUMNS else _gigabytes
+        yield words(of(known) if known else None) + some
+
+
+def _cost(gold: TaskProof, stage: StageProof) -> list[float | None]:
+    """Seconds and bytes, in the order of the table's columns."""
+    assets = None if stage.asset_bytes is None else sum(stage.asset_bytes.values())
+    sizes = (gold.size_bytes, assets, gold.archive_bytes, stage.fetched_bytes)
+    return [gold.build_seconds, stage.seconds, *sizes]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.0f}"
+
+
+def _gigabytes(size_bytes: float | None) -> str:
+    """With three digits behind the point where there would be none before it."""
+    if not size_bytes:
+        return "" if size_bytes is None else "0"
+    return f"{size_bytes / 1e9:.1f}" if size_bytes >= 1e8 else f"{size_bytes / 1e9:.3f}"
 
 
 def _read(stage: StageProof) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from researchenvbench.proofs import (
     ledger_file,
     load_ledger,
     proof_digest,
+    stage_seconds,
     standing,
 )
 from researchenvbench.task import StageName
@@ -119,6 +121,39 @@ def test_a_ledger_from_before_there_were_digests_of_proofs_proves_nothing(folder
     path.write_text("\n".join(lines))
     assert load_ledger(folder.parent).proofs["adder"].proof_digest == ""
     assert stands(folder) == "unproven"
+
+
+def test_a_ledger_from_before_costs_were_kept_is_read_and_stands(folder):
+    path = ledger_file(folder.parent)
+    data = json.loads(path.read_text())
+    old = data["proofs"]["adder"]
+    del old["archive_bytes"], old["stages"][0]["asset_bytes"], old["stages"][0]["fetched_bytes"]
+    path.write_text(json.dumps(data))
+    proof = load_ledger(folder.parent).proofs["adder"]
+    assert proof.archive_bytes is None
+    assert proof.stages[0].asset_bytes is None
+    assert stands(folder) == "proven"
+
+
+def test_how_long_a_stage_took_is_known_where_it_passed_and_the_proof_holds(folder):
+    took = StageProof(stage=StageName.CPU, verdict=Verdict.PASSED, seconds=7.5)
+    task = load_task(folder)
+    write(folder, proof_of(task, stages=(took,)))
+    assert stage_seconds(task, StageName.CPU, load_ledger(folder.parent)) == 7.5
+    failed = took.model_copy(update={"verdict": Verdict.FAILED})
+    write(folder, proof_of(task, stages=(failed,)))
+    assert stage_seconds(task, StageName.CPU, load_ledger(folder.parent)) is None
+    write(folder, proof_of(task, stages=(took,)))
+    edit(folder, '"--steps", "3"', '"--steps", "4"')
+    assert stage_seconds(load_task(folder), StageName.CPU, load_ledger(folder.parent)) is None
+
+
+@pytest.mark.parametrize(
+    ("cpus", "load", "busy"),
+    [(2, 1.9, False), (2, 4.0, False), (2, 4.1, True), (16, 20.0, False), (None, None, False)],
+)
+def test_seconds_of_a_busy_host_are_told_apart(folder, cpus, load, busy):
+    assert proof_of(load_task(folder), cpus=cpus, load_average=load).was_busy is busy
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Standing = Literal["proven", "unproven", "not_solvable", "not_distributed"]
 
+#: Processes a core beyond which a host is busy with others: gold alone is one a core.
+_BUSY = 2.0
 _LEVELS = {StageName.CPU: "C1", StageName.SINGLE_GPU: "C3", StageName.MULTI_GPU: "C4"}
 
 
@@ -50,6 +52,13 @@ class StageProof(Stored):
     reason: str = ""
     seconds: float = 0.0
     assets: dict[str, AssetUse] = Field(default_factory=dict, description="What it read.")
+    asset_bytes: dict[str, int] | None = Field(
+        None, description="What each asset takes in the cache; null: nobody has looked."
+    )
+    fetched_bytes: int | None = Field(
+        None,
+        description="Of originals among its assets, as hubs and servers gave them; null: unknown.",
+    )
 
 
 class TaskProof(Stored):
@@ -70,12 +79,30 @@ class TaskProof(Stored):
     )
     gpus: tuple[str, ...] = Field((), description="Names of those that the host had.")
     driver: str = Field("", description="Of the GPUs.")
+    cpus: int | None = Field(None, description="Cores of the host.")
+    load_average: float | None = Field(
+        None,
+        description="Processes that ran or were ready to, on average over the five minutes until "
+        "gold was judged.",
+    )
     build_seconds: float
-    size_bytes: int | None = None
+    size_bytes: int | None = Field(None, description="Of the environment, each file once.")
+    archive_bytes: int | None = Field(
+        None,
+        description="Of the archives that its packages come in, as the index lists them; null "
+        "where it does not list them all.",
+    )
     stages: tuple[StageProof, ...] = ()
     breakages: tuple[BreakageProof, ...] = ()
     c0_missing: tuple[str, ...] = Field((), description="Imports that gold leaves unresolved.")
     problem: str = Field("", description="Why there is no proof; empty where there is one.")
+
+    @property
+    def was_busy(self) -> bool:
+        """Whether others kept the host from work, so that its seconds are more than it takes."""
+        if self.load_average is None or self.cpus is None:
+            return False
+        return self.load_average > _BUSY * self.cpus
 
     def holds_for(self, task: Task) -> bool:
         """Whether it was made with the task, the recipe and the breakages as they are now."""
@@ -212,17 +239,31 @@ def load_ledger(suite_folder: Path) -> Ledger:
     return Ledger.load(path) if path.is_file() else Ledger()
 
 
-def standing(task: Task, stage: StageName) -> Standing:
-    """How far a stage of `task` is to be trusted, by the ledger beside it."""
+def standing(task: Task, stage: StageName, ledger: Ledger | None = None) -> Standing:
+    """How far a stage of `task` is to be trusted, by the ledger beside it or the one given."""
     if task.stages[stage].not_solvable:
         return "not_solvable"
     if task.stages[stage].not_distributed:
         return "not_distributed"
-    ledger = load_ledger(task.folder.parent)
-    proof = ledger.proofs.get(task.name)
-    if proof is not None and proof.holds_for(task) and proof.standing(stage) == "proven":
+    ledger = load_ledger(task.folder.parent) if ledger is None else ledger
+    if (gold := gold_proof(task, ledger)) and gold.standing(stage) == "proven":
         return "proven"
     on_gpus = ledger.on_gpus.get(gpu_key(task.name, stage))
     if on_gpus is not None and on_gpus.holds_for(task):
         return on_gpus.standing(task)
     return "unproven"
+
+
+def gold_proof(task: Task, ledger: Ledger) -> TaskProof | None:
+    """The proof by gold that holds for the task as it is now; None where there is none."""
+    proof = ledger.proofs.get(task.name)
+    return proof if proof is not None and proof.holds_for(task) and not proof.problem else None
+
+
+def stage_seconds(task: Task, stage: StageName, ledger: Ledger) -> float | None:
+    """How long the stage took where it passed, by a proof that holds; None where none says so."""
+    gold, on_gpus = gold_proof(task, ledger), ledger.on_gpus.get(gpu_key(task.name, stage))
+    proofs = list(gold.stages) if gold else []
+    proofs += [on_gpus.stage] if on_gpus is not None and on_gpus.holds_for(task) else []
+    took = [p.seconds for p in proofs if p.stage is stage and p.verdict is Verdict.PASSED]
+    return took[0] if took else None

@@ -14,12 +14,13 @@ SUITE = Path(__file__).parents[1] / "suites" / "small"
 
 def test_a_plan_of_one_attempt(tmp_path):
     line = ("run", SUITE, "--agent", "gold", "--only", "adder", "--out", tmp_path / "run")
-    done = reb(*line, "--dry-run")
-    assert done.stdout.splitlines()[1].startswith(
-        "1 attempt, 1 to build: some 3 minutes and 1.5 GB; "
-    )
+    said = reb(*line, "--dry-run").stdout.splitlines()
+    assert said[2].startswith("1 attempt, 1 to build, at 1 of 2 tasks: named tasks. Run folder: ")
     assert reb(*line, "--quiet").returncode == 0
-    assert reb(*line, "--dry-run").stdout.splitlines()[1].startswith("1 attempt, none to build; ")
+    said = reb(*line, "--dry-run").stdout.splitlines()
+    assert said[1].split() == ["adder--1", "-", "-", "-", "-", "done"]
+    assert said[2].startswith("1 attempt, none to build, ")
+    assert len(said) == 3
 
 
 def test_a_sum_over_one_repository():

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from result_samples import FAILED_CPU, c0_details, record, result, results
 
 from researchenvbench.attempt import (
@@ -15,8 +16,8 @@ from researchenvbench.attempt import (
     Verdict,
 )
 from researchenvbench.results.entries import Entry, entry_of
-from researchenvbench.results.figures import figures
-from researchenvbench.results.rates import Rate, summarise
+from researchenvbench.results.figures import figures, tasks_of
+from researchenvbench.results.rates import Rate, Scope, summarise
 
 
 def summary(*records):
@@ -44,6 +45,38 @@ def test_one_of_each_kind(entries):
     assert ready(found) == Rate(passed=0, applicable=4, inconclusive=1)
     assert found.claims.over_by_kind == {"capability": 1}
     assert found.build_s.known == 3
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        (None, "2 tasks"),
+        (Scope("", ["a", "b"], 2), "2 tasks"),
+        (Scope("", ["a", "b"], 7), "2 of 7 tasks"),
+        (Scope("subset cpu", ["a", "b"], 7), "2 of 7 tasks (subset cpu)"),
+        # Interrupted: those that were not begun are in no rate.
+        (
+            Scope("subset cpu", ["a", "b", "c"], 7),
+            "2 of 7 tasks (2 of the 3 asked for: subset cpu)",
+        ),
+        (Scope("", ["a", "b", "c"], 7), "2 of 7 tasks (2 of the 3 asked for)"),
+        (Scope("", list("abcdefg"), 7), "2 of 7 tasks"),
+        # Of an earlier command in the same folder is what was not asked for now.
+        (Scope("subset cpu", ["a"], 7), "2 of 7 tasks"),
+    ],
+)
+def test_it_is_said_of_which_tasks_the_rates_are(scope, said):
+    entries = [entry_of(record(name)) for name in "ab"]
+    suite = entries[0].record.suite
+    (found,) = summarise(entries, suite=suite, agent="builtin", scope=scope)
+    assert tasks_of(found) == said
+
+
+def test_what_was_asked_for_is_of_its_own_suite_alone():
+    entries = [entry_of(record("a", suite="one")), entry_of(record("a", suite="two"))]
+    scope = Scope("subset cpu", ["a"], 7)
+    found = summarise(entries, suite="two", agent="builtin", scope=scope)
+    assert [one.suite_tasks for one in found] == [None, 7]
 
 
 def test_disqualified_attempts_stay_in_the_denominator_and_pass_nothing():

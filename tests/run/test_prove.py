@@ -135,6 +135,17 @@ def test_gold_passes(proof):
     assert proof.c0_missing == ()
 
 
+def test_a_proof_says_what_it_took(proof):
+    (stage,) = proof.stages
+    assert proof.build_seconds > 0
+    assert stage.seconds > 0
+    assert proof.size_bytes > 1_000_000  # a virtual environment
+    assert proof.archive_bytes == 0  # its module was not installed from an index
+    assert (stage.asset_bytes, stage.fetched_bytes) == ({}, 0)
+    assert proof.cpus >= 1
+    assert proof.load_average >= 0
+
+
 @pytest.mark.parametrize(
     "name", ["no_adder", "stub_adder", "wrong_product", "unused", "unresolved", "unseen"]
 )

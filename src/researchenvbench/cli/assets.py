@@ -10,6 +10,7 @@ import click
 
 from . import EXIT_FAILED
 from .assets_option import assets_option
+from .selection_options import check_offline, selection_options
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..assets import Choice, Missing, Ready
+    from ..run.selection import Subset
     from ..sandbox import HostEnvironment
     from ..source import Snapshot
     from ..task import StageName, Task
 
 #: Wide enough for every line, where no terminal limits it.
 _FILE_COLUMNS = 200
-
-_ONLY = click.option("--only", multiple=True, metavar="TASK", help="Only these tasks.")
 
 
 @click.group("assets")
@@ -40,9 +40,15 @@ def command() -> None:
 
 @command.command("list", short_help="Show what stages read, and what of it is here.")
 @click.argument("suite_name", metavar="SUITE")
-@_ONLY
+@selection_options
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def list_assets(suite_name: str, only: tuple[str, ...], as_json: bool) -> None:
+def list_assets(
+    suite_name: str,
+    only: tuple[str, ...],
+    subsets: tuple[Subset, ...],
+    domains: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Show what the stages of SUITE read, and what of it is in the cache.
 
     \b
@@ -51,7 +57,7 @@ def list_assets(suite_name: str, only: tuple[str, ...], as_json: bool) -> None:
     """
     from rich.console import Console
 
-    rows = [row for task in _tasks(suite_name, only) for row in _rows(task)]
+    rows = [row for task in _tasks(suite_name, only, subsets, domains) for row in _rows(task)]
     if as_json:
         click.echo(json.dumps(rows, indent=1))
     elif rows:
@@ -62,7 +68,7 @@ def list_assets(suite_name: str, only: tuple[str, ...], as_json: bool) -> None:
 
 @command.command("fetch", short_help="Fetch or make what stages read.")
 @click.argument("suite_name", metavar="SUITE")
-@_ONLY
+@selection_options
 @assets_option()
 @click.option(
     "--check",
@@ -71,12 +77,21 @@ def list_assets(suite_name: str, only: tuple[str, ...], as_json: bool) -> None:
 )
 @click.option("--quiet", is_flag=True, help="Only what could not be had.")
 @source_mirror_option
-def fetch(suite_name: str, only: tuple[str, ...], assets: Choice, check: bool, quiet: bool) -> int:
+def fetch(
+    suite_name: str,
+    only: tuple[str, ...],
+    subsets: tuple[Subset, ...],
+    domains: tuple[str, ...],
+    assets: Choice,
+    check: bool,
+    quiet: bool,
+) -> int:
     """Fetch or make, before anything is run, all that the stages of SUITE read.
 
     \b
     Examples:
       reb assets fetch SUITE
+      reb assets fetch SUITE --subset proven
       reb assets fetch SUITE --only TASK --assets stand-in --check
 
     What is in the cache is left as it is, and a download that was cut off goes on. A hub's
@@ -90,9 +105,10 @@ def fetch(suite_name: str, only: tuple[str, ...], assets: Choice, check: bool, q
         if not quiet:
             click.echo(line, err=True)
 
+    check_offline(subsets, assets)
     host = host_environment()
     failed = had = 0
-    for task in _tasks(suite_name, only):
+    for task in _tasks(suite_name, only, subsets, domains):
         stages = [
             name
             for name, stage in task.stages.items()
@@ -135,11 +151,16 @@ def remove(unused: bool) -> None:
     click.echo(f"removed; {freed / 1e6:.1f} MB are free again")
 
 
-def _tasks(suite_name: str, only: tuple[str, ...]) -> list[Task]:
+def _tasks(
+    suite_name: str,
+    only: tuple[str, ...],
+    subsets: tuple[Subset, ...],
+    domains: tuple[str, ...],
+) -> list[Task]:
+    from ..run.selection import select
     from ..taskfile import load_suite
 
-    suite = load_suite(suite_name)
-    return [suite.task(name) for name in only] or list(suite.tasks)
+    return select(load_suite(suite_name), only=only, subsets=subsets, domains=domains)[0]
 
 
 def _snapshot(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ..results.entries import Entry
+    from ..results.rates import Scope
     from ..run.plan import RunPlan
     from ..run.store import AttemptFolder
 
@@ -69,7 +70,7 @@ def show(runs: Sequence[Path], *, as_json: bool, problems: Mapping[str, str] | N
 
     if len(found) == 1:
         _, plan, entries = found[0]
-        print_view(run_view(entries, suite=_suite(plan), agent=plan.builder))
+        print_view(run_view(entries, suite=_suite(plan), agent=plan.builder, scope=scope_of(plan)))
         return
     names = [run.name or str(run) for run in runs]
     if len(set(names)) < len(names):
@@ -77,7 +78,7 @@ def show(runs: Sequence[Path], *, as_json: bool, problems: Mapping[str, str] | N
     print_view(
         comparison_view(
             [
-                Run(name, entries, _suite(plan), plan.builder)
+                Run(name, entries, _suite(plan), plan.builder, scope_of(plan))
                 for name, (_, plan, entries) in zip(names, found, strict=True)
             ]
         )
@@ -140,11 +141,12 @@ def _unfinished(attempt: AttemptFolder) -> str:
 def _as_json(run: Path, plan: RunPlan, entries: list[Entry]) -> dict[str, Any]:
     from ..results.rates import summarise
 
-    summaries = summarise(entries, suite=_suite(plan), agent=plan.builder)
+    summaries = summarise(entries, suite=_suite(plan), agent=plan.builder, scope=scope_of(plan))
     return {
         "run": str(run),
         "suite": _suite(plan),
         "agent": plan.agent,
+        "selection": plan.selection.model_dump(mode="json") if plan.selection else None,
         "rates": [summary.model_dump(mode="json") for summary in summaries],
         "attempts": [
             {
@@ -161,6 +163,14 @@ def _as_json(run: Path, plan: RunPlan, entries: list[Entry]) -> dict[str, Any]:
             for entry in entries
         ],
     }
+
+
+def scope_of(plan: RunPlan) -> Scope | None:
+    """Which tasks of its suite a run was asked for; None where an older version ran it."""
+    from ..results.rates import Scope
+
+    asked = plan.selection
+    return Scope(asked.words, asked.tasks, asked.suite_tasks) if asked else None
 
 
 def _suite(plan: RunPlan) -> str:
@@ -180,6 +190,7 @@ def _write_html(run: Path, target: Path) -> None:
         title=run.absolute().name,
         suite=_suite(plan),
         agent=plan.builder,
+        scope=scope_of(plan),
         page_folder=base,
     )
     if to_output:

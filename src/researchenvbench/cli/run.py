@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,23 +14,23 @@ from .gpus_option import gpus_option
 from .key_values import key_values
 from .model_options import chosen_model, chosen_preset, model_options
 from .network_options import chosen_reach, network_options
+from .selection_options import check_offline, selection_options
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..agents.model import ModelChoice
     from ..assets import Choice
     from ..attempt import Record
     from ..network_use import Network
     from ..run.plan import PlannedAttempt
+    from ..run.selection import Subset
     from ..run.store import RunFolder
     from ..task import Suite, Task
 
 #: Attempts that a line names.
 _NAMED = 3
-#: Of one attempt at a task with a deep-learning framework; measured on the starter suite.
-_TYPICAL_MINUTES, _TYPICAL_GB = 3, 1.5
 #: A build with a deep-learning framework takes some GB; with less room than this none begins.
 DEFAULT_MIN_FREE = "10g"
 
@@ -53,7 +52,7 @@ DEFAULT_MIN_FREE = "10g"
     help="Given to the agent; script takes recipe=FILE, command file=FILE.",
 )
 @model_options
-@click.option("--only", multiple=True, metavar="TASK", help="Only these tasks.")
+@selection_options
 @click.option("--all", "all_tasks", is_flag=True, help="Also tasks that are no part of the demo.")
 @click.option("--attempts", type=click.IntRange(1, 100), default=1, help="Attempts at each task.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Attempts at a time.")
@@ -84,7 +83,8 @@ DEFAULT_MIN_FREE = "10g"
     default=DEFAULT_MIN_FREE,
     show_default=True,
     metavar="SIZE",
-    help="Begin no build with less room than this where environments are kept; 0: always.",
+    help="Begin no build with less room than this where environments are kept, nor than the "
+    "ledger says that it and those under way need; 0: always.",
 )
 @click.option(
     "--build-time-limit",
@@ -110,14 +110,24 @@ DEFAULT_MIN_FREE = "10g"
     help="Exit with 1 when a level failed or an attempt is disqualified; with `inconclusive` "
     "also with 3 when a level is inconclusive.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be done.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Begin nothing: show what would be done, and what of its time, disk and downloads is "
+    "known.",
+)
 @click.option(
     "--i-trust-this-agent",
     "trusted",
     is_flag=True,
     help="Needed for agents other than the built-in ones in a sandbox that isolates nothing.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the records and rates as JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the records and rates as JSON; with --dry-run, the plan.",
+)
 @click.option("--quiet", is_flag=True, help="No progress, only the table.")
 @source_mirror_option
 def command(
@@ -132,6 +142,8 @@ def command(
     budget_usd: float | None,
     prices: str | None,
     only: tuple[str, ...],
+    subsets: tuple[Subset, ...],
+    domains: tuple[str, ...],
     all_tasks: bool,
     attempts: int,
     jobs: int,
@@ -162,6 +174,7 @@ def command(
       reb run starter --sandbox podman --network registries
       reb run starter --agent codex --model gpt-5.1-codex --sandbox podman
       reb run paper44 --preset paper/codex --sandbox podman
+      reb run paper44 --agent gold --subset proven --subset cpu --dry-run
 
     SUITE is a bundled suite or a folder of task folders. The same command again goes on
     where it was and redoes nothing that is done. Exits with 0 when every attempt was judged,
@@ -170,16 +183,26 @@ def command(
     """
     from ..agents import check_agent, make_agent
     from ..results.wording import plural
+    from ..run.estimate import estimate
     from ..run.plan import RunPlan, plan_attempts
     from ..run.pool import LocalPool
     from ..run.room import RoomGuard
+    from ..run.selection import select
     from ..run.store import RunFolder
     from ..sandbox import choose_sandbox, make_sandbox
     from ..sandbox.containers.options import bytes_of
     from ..taskfile import load_suite
+    from .plan_words import plan_as_json, plan_lines
 
     suite = load_suite(suite_name)
-    tasks = _chosen(suite, only, all_tasks=all_tasks)
+    check_offline(subsets, assets)
+    tasks, selection = select(
+        suite,
+        only=only,
+        subsets=subsets,
+        domains=domains,
+        default=lambda suite: _default(suite, all_tasks=all_tasks),
+    )
     min_free_bytes = bytes_of(min_free, "--min-free")
     options = key_values(agent_options, "--agent-option")
     preset = chosen_preset(preset_name)
@@ -213,6 +236,7 @@ def command(
         )
     plan = RunPlan(
         suite=str(suite.folder) if Path(suite_name).is_dir() else suite.name,
+        selection=selection,
         agent=agent,
         agent_options=options,
         model=chosen,
@@ -224,7 +248,7 @@ def command(
         build_gpus=_build_gpus(build_gpus, tasks),
         assets=assets,
     )
-    name = _run_name(suite.name, agent, chosen, sandbox)
+    name = _run_name(suite.name, agent, chosen, sandbox, (*subsets, *domains))
     folder = RunFolder((out or Path("runs") / name).absolute())
     folder.check_free()
     planned = plan_attempts(plan, suite, tasks, attempts, folder, reverify=reverify)
@@ -235,8 +259,15 @@ def command(
             "records stand; another --out builds anew",
             err=True,
         )
+    guard = RoomGuard.of(sandbox, folder.path, min_free_bytes)
+    found = estimate(planned, jobs=jobs, keep=keep)
     if dry_run:
-        _show_plan(folder, planned)
+        free_bytes = guard.free_bytes()
+        if as_json:
+            click.echo(plan_as_json(folder.path, selection, found, free_bytes))
+        else:
+            for line in plan_lines(folder.path, selection, found, free_bytes):
+                click.echo(line)
         return 0
     if chosen is not None and not all(attempt.done for attempt in planned):
         chosen.check()
@@ -244,13 +275,14 @@ def command(
     left_out = len(suite.tasks) - len(tasks)
     if left_out and not only and not quiet:
         of = f"{len(tasks)} of {plural(len(suite.tasks), 'task')}"
-        click.echo(f"{of}; --all takes the rest too", err=True)
+        why = selection.words or "--all takes the rest too"
+        click.echo(f"{of}; {why}", err=True)
 
     from .progress import make_watcher
 
     try:
-        guard = RoomGuard.of(sandbox, folder.path, min_free_bytes)
-        pool = LocalPool(jobs, guard.problem)  # before the watcher, which may have threads
+        # Before the watcher, which may have threads.
+        pool = LocalPool(jobs, guard.expecting(found).problem)
         with make_watcher(quiet=quiet, json=as_json) as watcher:
             pool.run(planned, watcher, reverify=reverify)
     except KeyboardInterrupt:
@@ -263,9 +295,16 @@ def command(
     return _finish(folder, planned, watcher.problems, fail_on=fail_on, as_json=as_json)
 
 
-def _run_name(suite: str, agent: str, model: ModelChoice | None, sandbox: str) -> str:
-    """The folder of a run that was given none: another agent or model is another run."""
+def _run_name(
+    suite: str,
+    agent: str,
+    model: ModelChoice | None,
+    sandbox: str,
+    part: Sequence[str],
+) -> str:
+    """The folder of a run that was given none: another agent, model or subset is another run."""
     parts = [suite, agent, model.name if model else "", "" if sandbox == "local" else sandbox]
+    parts += sorted(part)
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(filter(None, parts)))
 
 
@@ -280,10 +319,16 @@ def _finish(
     """Print the table, write the page, choose the exit code."""
     from ..attempt import AttemptStatus, Verdict
     from ..results.page import write_page
-    from .report import read_entries, show
+    from .report import read_entries, scope_of, show
 
     plan, entries = read_entries(folder.path, problems)
-    write_page(folder.path, entries, suite=Path(plan.suite).name, agent=plan.builder)
+    write_page(
+        folder.path,
+        entries,
+        suite=Path(plan.suite).name,
+        agent=plan.builder,
+        scope=scope_of(plan),
+    )
     show([folder.path], as_json=as_json, problems=problems)
     if not as_json:
         click.echo(f"page: {folder.page_file}")
@@ -325,11 +370,10 @@ def _say_void(void: list[Record]) -> None:
     )
 
 
-def _chosen(suite: Suite, only: tuple[str, ...], *, all_tasks: bool) -> list[Task]:
-    if only:
-        return [suite.task(name) for name in only]
+def _default(suite: Suite, *, all_tasks: bool) -> Sequence[Task]:
+    """What is run where nothing else is asked for: the tasks of the demo, if it has such."""
     demo = [task for task in suite.tasks if task.demo]
-    return list(suite.tasks) if all_tasks or not demo else demo
+    return suite.tasks if all_tasks or not demo else demo
 
 
 def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
@@ -345,26 +389,3 @@ def _build_gpus(asked: str | None, tasks: list[Task]) -> str:
     needed = max((task.gpus(name) for task in tasks for name in task.stages), default=0)
     shown = min(needed, len(inventory().gpus))
     return str(shown) if shown else "none"
-
-
-def _show_plan(folder: RunFolder, planned: list[PlannedAttempt]) -> None:
-    from ..results.wording import plural
-
-    for attempt in planned:
-        click.echo(f"{attempt.folder.name:40} {'done' if attempt.done else attempt.why}")
-    builds = [attempt for attempt in planned if attempt.builds]
-    there = folder.path if folder.path.exists() else Path.cwd()
-    free_gb = shutil.disk_usage(there).free / 1e9
-    costs = "none to build"
-    if builds:
-        minutes, gigabytes = len(builds) * _TYPICAL_MINUTES, len(builds) * _TYPICAL_GB
-        costs = f"{len(builds)} to build: some {minutes} minutes and {gigabytes:.1f} GB"
-    click.echo(
-        f"{plural(len(planned), 'attempt')}, {costs}; {free_gb:.0f} GB are free. "
-        f"Run folder: {folder.path}"
-    )
-    if len(builds) * _TYPICAL_GB > free_gb:
-        click.echo(
-            "there is not room for all of it: --keep none removes each environment once it is "
-            "judged, and builds wait at --min-free"
-        )

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 from ..asset import FileAsset, HubAsset, SourceAsset, UrlAsset
 from ..proofs import standing
+from ..results.wording import plural
 from ..task import GitSource, SdistSource, StageName
 from ..verify.evidence import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.table import Table
 
     from ..asset import Asset
-    from ..task import Breakage, Stage, Suite, Task
+    from ..run.selection import Selection
+    from ..task import Breakage, Stage, Task
 
 #: Standing -> how a narrow column puts it.
 _SHORT = {
@@ -37,8 +39,8 @@ def stage_standings(task: Task) -> dict[str, str]:
     }
 
 
-def suite_table(suite: Suite) -> Table:
-    """The tasks of a suite, a line each."""
+def suite_table(tasks: Sequence[Task]) -> Table:
+    """Tasks of a suite, a line each."""
     from rich.table import Table
     from rich.text import Text
 
@@ -48,7 +50,7 @@ def suite_table(suite: Suite) -> Table:
     # Where the terminal is narrow these give way, and no line becomes two.
     for heading in ("frameworks", "domain"):
         table.add_column(heading)
-    for task in suite.tasks:
+    for task in tasks:
         standings = stage_standings(task)
         stages = [_SHORT.get(standings.get(name, ""), "-") for name in StageName]
         ends = (", ".join(task.frameworks) or "none", task.domain)
@@ -57,11 +59,13 @@ def suite_table(suite: Suite) -> Table:
     return table
 
 
-def suite_words(suite: Suite) -> Iterator[str]:
+def suite_words(tasks: Sequence[Task], selection: Selection) -> Iterator[str]:
     """What is to be said below the table."""
-    names = [stage for task in suite.tasks for stage in stage_standings(task)]
+    names = [stage for task in tasks for stage in stage_standings(task)]
     counts = ", ".join(f"{names.count(stage)} {stage}" for stage in StageName)
-    number = "1 task" if len(suite.tasks) == 1 else f"{len(suite.tasks)} tasks"
+    number = plural(len(tasks), "task")
+    if selection.words:
+        number = f"{len(tasks)} of {plural(selection.suite_tasks, 'task')} ({selection.words})"
     yield f"{number}; stages that count: {counts}"
     yield (
         "proven: gold passes it and damages fail it; unproven: nobody has shown that yet; "
@@ -69,7 +73,7 @@ def suite_words(suite: Suite) -> Iterator[str]:
         "commit; one process: likewise, since the repository offers no distributed run; -: it "
         "does not apply"
     )
-    gone = [task.name for task in suite.tasks if task.unavailable]
+    gone = [task.name for task in tasks if task.unavailable]
     if gone:
         yield f"source not available: {', '.join(gone)}"
 

@@ -16,11 +16,13 @@ from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
 from .selection import select
+from .selection_options import selection_options
 from .sources import from_option, source_mirror_option
 
 if TYPE_CHECKING:
     from ..assets import Choice
     from ..proofs import TaskProof
+    from ..run.selection import Subset
     from ..task import Suite, Task
 
 #: Wide enough for every line, where no terminal limits it.
@@ -42,22 +44,34 @@ command.add_command(select)
 
 @command.command("list")
 @click.argument("suite_name", metavar="[SUITE]", required=False)
+@selection_options
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def list_tasks(suite_name: str | None, as_json: bool) -> None:
+def list_tasks(
+    suite_name: str | None,
+    only: tuple[str, ...],
+    subsets: tuple[Subset, ...],
+    domains: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """List the tasks of SUITE, or the bundled suites.
 
     \b
-    Example:
+    Examples:
       reb tasks list starter
+      reb tasks list paper44 --subset proven --subset cpu
+      reb tasks list paper44 --domain llm-inference
     """
     import json
 
     from rich.console import Console
 
     from ..results.wording import plural
+    from ..run.selection import select
     from ..taskfile import bundled_suites, load_suite
     from .task_words import stage_standings, suite_table, suite_words
 
+    if suite_name is None and (only or subsets or domains):
+        raise click.UsageError("--only, --subset and --domain choose tasks of a SUITE: give one")
     if suite_name is None:
         suites = [load_suite(name) for name in bundled_suites()]
         sizes = {suite.name: len(suite.tasks) for suite in suites}
@@ -68,7 +82,7 @@ def list_tasks(suite_name: str | None, as_json: bool) -> None:
             for name, number in sizes.items():
                 click.echo(f"{name}: {plural(number, 'task')} (reb tasks list {name})")
         return
-    suite = load_suite(suite_name)
+    tasks, selection = select(load_suite(suite_name), only=only, subsets=subsets, domains=domains)
     if as_json:
         click.echo(
             json.dumps(
@@ -81,14 +95,14 @@ def list_tasks(suite_name: str | None, as_json: bool) -> None:
                         "stages": stage_standings(task),
                         "unavailable": task.unavailable,
                     }
-                    for task in suite.tasks
+                    for task in tasks
                 ],
                 indent=1,
             )
         )
         return
-    Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS).print(suite_table(suite))
-    for line in suite_words(suite):
+    Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS).print(suite_table(tasks))
+    for line in suite_words(tasks, selection):
         click.echo(line)
 
 
@@ -268,7 +282,8 @@ def prove(
     Example:
       reb tasks prove starter --only NAME
 
-    Gold environments are kept and used again. Proofs go into the suite's proofs.json.
+    Gold environments are kept and used again. Proofs go into the suite's proofs.json, with
+    what each stage cost: seconds, disk, downloads.
     """
     from ..results.wording import clean
     from ..run.prove import problems_of, prove_task, save_proof

@@ -29,6 +29,19 @@ def figures(summary: Summary) -> list[Figure]:
     return [*rows, *_imports(summary), *_claims(summary), *_costs(summary), *_apart(summary)]
 
 
+def tasks_of(summary: Summary) -> str:
+    """What the rates are over: `9 of 44 tasks (subset proven)`, or `9 tasks`."""
+    number, all_of_them, asked = summary.tasks, summary.suite_tasks, summary.subset_tasks
+    if all_of_them is None or number >= all_of_them:
+        return plural(number, "task")
+    of = f"{number} of {plural(all_of_them, 'task')}"
+    words = clean(summary.subset, 200)
+    if asked is not None and number < asked < all_of_them:
+        # Interrupted, or without room: the others were not begun.
+        return f"{of} ({number} of the {asked} asked for{words and f': {words}'})"
+    return f"{of} ({words})" if words else of
+
+
 def _rate(name: str, named: NamedRate) -> Figure:
     rate, proven = named.rate, named.without_unproven
     if not rate.applicable:

@@ -18,7 +18,7 @@ from ..attempt import Level, Record, now
 from ..stored import write_atomically
 from . import notes
 from .entries import Entry, entry_of, labels
-from .figures import figures
+from .figures import figures, tasks_of
 from .import_counts import ImportCounts
 from .rates import summarise
 from .wording import (
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..attempt import LevelResult
+    from .rates import Scope
 
 PAGE_NAME = "index.html"
 _TEXT_LIMIT = 4000
@@ -69,6 +70,7 @@ def write_page(
     title: str = "",
     suite: str = "",
     agent: str = "",
+    scope: Scope | None = None,
 ) -> Path:
     """Write the page of the run in `run_folder`, and say where it is.
 
@@ -85,8 +87,9 @@ def write_page(
         for item in attempts
     ]
     path = run_folder / PAGE_NAME
+    title = title or run_folder.name
     write_atomically(
-        path, page(entries, run_folder, title=title or run_folder.name, suite=suite, agent=agent)
+        path, page(entries, run_folder, title=title, suite=suite, agent=agent, scope=scope)
     )
     path.chmod(0o644)
     return path
@@ -99,9 +102,13 @@ def page(
     title: str,
     suite: str = "",
     agent: str = "",
+    scope: Scope | None = None,
     page_folder: Path | None = None,
 ) -> str:
-    """The page's text, for a file in `page_folder`; by default that is the run's."""
+    """The page's text, for a file in `page_folder`; by default that is the run's.
+
+    `scope` says which tasks of the suite were asked for.
+    """
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -114,6 +121,7 @@ def page(
         "verdict": verdict_words,
         "css": _css,
         "plural": plural,
+        "tasks_of": tasks_of,
         "assets": asset_words,
         "gpus": gpu_words,
         "network": network_words,
@@ -147,7 +155,9 @@ def page(
         failures=notes.failures(entries),
         inconclusive=notes.inconclusive(entries),
         install=install_line(notes.system_packages(entries)),
-        summaries=[(s, figures(s)) for s in summarise(entries, suite=suite, agent=agent)],
+        summaries=[
+            (s, figures(s)) for s in summarise(entries, suite=suite, agent=agent, scope=scope)
+        ],
     )
 
 

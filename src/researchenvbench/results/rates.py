@@ -19,7 +19,7 @@ with such a stage: where both kinds occur there are two rates, and no sum of the
 from __future__ import annotations
 
 from statistics import median
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,7 +28,7 @@ from .import_counts import ImportCounts
 from .wording import is_unproven, kind_of_assets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ..attempt import LevelResult, Record
     from .entries import Entry
@@ -108,12 +108,23 @@ class Spread(Figures):
     median: float | None = None
 
 
+class Scope(NamedTuple):
+    """What a run was asked for of its suite."""
+
+    words: str  #: such as `subset proven`; empty where no subset was asked for
+    tasks: Collection[str]  #: names of those that are in it
+    suite_tasks: int
+
+
 class Summary(Figures):
     """All figures of one agent on one suite."""
 
     suite: str
     agent: str
-    tasks: int
+    tasks: int = Field(description="With an attempt: what all rates are over.")
+    suite_tasks: int | None = Field(None, description="That the suite has, where known.")
+    subset: str = Field("", description="Which of them, where the run was asked for a part.")
+    subset_tasks: int | None = Field(None, description="That this part has, begun or not.")
     attempts: int
     counted: int = Field(description="Attempts with verdicts, the disqualified among them.")
     disqualified: int = 0
@@ -132,27 +143,38 @@ class Summary(Figures):
     tokens: dict[str, int] | None = Field(None, description="As the provider reported them.")
 
 
-def summarise(entries: Sequence[Entry], *, suite: str = "", agent: str = "") -> list[Summary]:
+def summarise(
+    entries: Sequence[Entry], *, suite: str = "", agent: str = "", scope: Scope | None = None
+) -> list[Summary]:
     """The figures for each suite and agent that the records name, by name.
 
-    `suite` and `agent` are those of attempts without a record.
+    `suite` and `agent` are those of attempts without a record, `scope` is that of the suite.
     """
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         record = entry.record
         key = (record.suite, record.builder) if record else (suite, agent)
         groups.setdefault(key, []).append(entry)
-    return [_summary(*key, members) for key, members in sorted(groups.items())]
+    return [
+        _summary(*key, members, scope if key[0] == suite else None)
+        for key, members in sorted(groups.items())
+    ]
 
 
-def _summary(suite: str, agent: str, entries: Sequence[Entry]) -> Summary:
+def _summary(suite: str, agent: str, entries: Sequence[Entry], scope: Scope | None) -> Summary:
     records = [e.record for e in entries if e.record is not None]
     counted = [r for r in records if r.status is not AttemptStatus.VOID]
     honest = [r for r in counted if r.status is not AttemptStatus.DISQUALIFIED]
+    tasks = {entry.task for entry in entries}
+    # A folder may hold attempts of an earlier command, which asked for other tasks.
+    as_asked = scope is not None and tasks <= set(scope.tasks)
     return Summary(
         suite=suite,
         agent=agent,
-        tasks=len({entry.task for entry in entries}),
+        tasks=len(tasks),
+        suite_tasks=scope.suite_tasks if scope else None,
+        subset=scope.words if scope and as_asked else "",
+        subset_tasks=len(scope.tasks) if scope and as_asked else None,
         attempts=len(entries),
         counted=len(counted),
         disqualified=len(counted) - len(honest),

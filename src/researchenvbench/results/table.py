@@ -18,7 +18,7 @@ from rich.text import Text
 from ..attempt import Level
 from . import notes
 from .entries import labels
-from .figures import figures
+from .figures import Figure, figures, tasks_of
 from .layout import Hanging, path_line, whole
 from .rates import summarise
 from .wording import (
@@ -44,21 +44,24 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from .entries import Entry
-    from .rates import Summary
+    from .rates import Scope, Summary
 
 _UNKNOWN_WIDTH = 10_000
 _TASK_WIDTH = 14
 
 
-def run_view(entries: Sequence[Entry], *, suite: str = "", agent: str = "") -> RenderableType:
+def run_view(
+    entries: Sequence[Entry], *, suite: str = "", agent: str = "", scope: Scope | None = None
+) -> RenderableType:
     """The whole of one run: table, what did not pass and why, rates, and a legend.
 
-    Print it with `crop=False`, so that paths stay whole.
+    `scope` says which tasks of the suite were asked for. Print it with `crop=False`, so that
+    paths stay whole.
     """
     if not entries:
         return Text("no attempt was begun in this run")
     parts: list[RenderableType] = [_Fitting(entries), *_notes(entries)]
-    for summary in summarise(entries, suite=suite, agent=agent):
+    for summary in summarise(entries, suite=suite, agent=agent, scope=scope):
         parts += [Text(""), *_summary(summary)]
     return Group(*parts, Text(""), *_legend(entries))
 
@@ -70,6 +73,7 @@ class Run(NamedTuple):
     entries: Sequence[Entry]
     suite: str = ""  #: of attempts without a record
     agent: str = ""
+    scope: Scope | None = None
 
 
 def comparison_view(runs: Sequence[Run]) -> RenderableType:
@@ -81,8 +85,8 @@ def comparison_view(runs: Sequence[Run]) -> RenderableType:
     for column, run in enumerate(runs):
         for place, name in labels(run.entries).items():
             cells.setdefault(name, ["-"] * len(runs))[column] = _letters_cell(run.entries[place])
-        for summary in summarise(run.entries, suite=run.suite, agent=run.agent):
-            for figure in figures(summary):
+        for summary in summarise(run.entries, suite=run.suite, agent=run.agent, scope=run.scope):
+            for figure in (Figure("rates are over", tasks_of(summary)), *figures(summary)):
                 beside = f" ({figure.beside})" if figure.beside else ""
                 row = rows.setdefault(figure.name, [[] for _ in runs])
                 row[column].append(f"{figure.value}{beside}")
@@ -220,7 +224,7 @@ def _line(text: str, colour: str = "", indent: int = 0) -> Hanging:
 
 
 def _summary(summary: Summary) -> list[RenderableType]:
-    of = f"{plural(summary.tasks, 'task')}, {plural(summary.attempts, 'attempt')}"
+    of = f"{tasks_of(summary)}, {plural(summary.attempts, 'attempt')}"
     names = " by ".join(clean(name, 40) for name in (summary.suite, summary.agent) if name)
     lines: list[RenderableType] = [
         Text(f"{names}: {of}; passed/applicable" if names else f"{of}; passed/applicable", "bold")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from ..assets import prepare
+from ..assets import Ready, cached_bytes, fetched_bytes, prepare
 from ..gpu.inventory import inventory
 from ..verify.pyramid import STAGES
 
@@ -44,3 +44,18 @@ def with_assets(subject: Subject, stages: Sequence[StageName], choice: Choice) -
         say=subject.say,
     )
     return dataclasses.replace(subject, assets=found, asset_choice=choice)
+
+
+def asset_costs(subject: Subject, stage: StageName) -> tuple[dict[str, int] | None, int | None]:
+    """What each asset of a stage takes in the cache, and what came over a network for them.
+
+    Bytes; None where an asset is not there, or nobody can tell.
+    """
+    assert subject.task is not None  # noqa: S101  # as above
+    names = subject.task.stages[stage].assets
+    there = [asset for name in names if isinstance(asset := subject.assets.get(name), Ready)]
+    taken = {asset.name: size for asset in there if (size := cached_bytes(asset)) is not None}
+    if len(taken) < len(names):
+        return None, None
+    came = [size for asset in there if (size := fetched_bytes(asset)) is not None]
+    return taken, sum(came) if len(came) == len(names) else None

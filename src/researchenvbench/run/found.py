@@ -22,7 +22,7 @@ from ..sandbox.host_environment import host_environment
 from ..verify.entrypoint import LEVELS
 from ..verify.gpu_stage import run_gpu_stage
 from ..verify.pyramid import with_interpreter
-from .assets import with_assets
+from .assets import asset_costs, with_assets
 from .prove import break_it, portable
 from .verification import adopted_subject
 
@@ -115,6 +115,7 @@ def prove_as_found(
         for called, breakage in task.breakages.items()
         if breakage.level == LEVELS[name] and damages
     )
+    taken, fetched = asset_costs(subject, name)
     return GpuProof(
         task=task.name,
         stage=StageProof(
@@ -123,6 +124,8 @@ def prove_as_found(
             reason=portable(result.reason, subject.folder),
             seconds=round(result.seconds, 1),
             assets=result.assets,
+            asset_bytes=taken,
+            fetched_bytes=fetched,
         ),
         task_digest=task.digest,
         damage_digest=damage_digest(task, name),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from ..agents import make_agent
 from .done import is_removed, to_do
+from .selection import Selection  # noqa: TC001  # pydantic needs it at run time
 from .store import AttemptFolder, Job, RunFolder, Setting
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ class RunPlan(Setting):
     """What `reb run` was asked for: the content of run.json."""
 
     suite: str
+    selection: Selection | None = Field(None, description="Which of its tasks.")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -18,11 +19,17 @@ from .forks import ForkServer
 from .job import run_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from .plan import PlannedAttempt
 
 _GRACE_S = 20.0
+#: How often an attempt that waits for room looks whether the run is to end.
+_LOOK_S = 0.5
+
+
+def _always(_attempt: str, _beside: Collection[str]) -> str:
+    return ""
 
 
 class Watcher(Protocol):
@@ -40,11 +47,17 @@ class Watcher(Protocol):
 class LocalPool:
     """Up to `workers` attempts at a time. To be made while this process has one thread."""
 
-    def __init__(self, workers: int, room: Callable[[], str] = lambda: "") -> None:
-        """With `workers` at a time; `room` says why no further build may begin, if so."""
+    def __init__(self, workers: int, room: Callable[[str, Collection[str]], str] = _always) -> None:
+        """With `workers` at a time.
+
+        `room` is given the name of an attempt and of those under way, and says why its build may
+        not begin, if so.
+        """
         self._workers, self._room = workers, room
         self._server = ForkServer(work)
         self._stopping = False
+        self._running: set[str] = set()
+        self._ended = threading.Condition()
 
     def run(
         self, attempts: Sequence[PlannedAttempt], watcher: Watcher, *, reverify: bool = False
@@ -72,12 +85,33 @@ class LocalPool:
                 self._server.close()
 
     def _one(self, attempt: PlannedAttempt, watcher: Watcher, reverify: bool) -> None:
-        if self._stopping:
-            return
-        if attempt.builds and (problem := self._room()):
+        if problem := self._begin(attempt):
             # Nothing is begun, so that nothing is void: the same command goes on later.
             watcher.ended(attempt, problem)
             return
+        try:
+            if not self._stopping:
+                self._work(attempt, watcher, reverify)
+        finally:
+            with self._ended:
+                self._running.discard(attempt.folder.name)
+                self._ended.notify_all()
+
+    def _begin(self, attempt: PlannedAttempt) -> str:
+        """Wait until there is room, while others may give some back; why there is none then."""
+        name = attempt.folder.name
+        with self._ended:
+            while attempt.builds and not self._stopping:
+                problem = self._room(name, self._running)
+                if problem and not self._running:
+                    return problem
+                if not problem:
+                    break
+                self._ended.wait(_LOOK_S)
+            self._running.add(name)
+        return ""
+
+    def _work(self, attempt: PlannedAttempt, watcher: Watcher, reverify: bool) -> None:
         folder = attempt.folder
         folder.path.mkdir(parents=True, exist_ok=True)
         attempt.job.save(folder.job_file)

@@ -8,6 +8,7 @@ Each breakage is applied in the box of one level's run, so it costs that level a
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import time
 from pathlib import Path
@@ -35,6 +36,8 @@ from ..verify.device import check_devices
 from ..verify.entrypoint import LEVELS, run_stage
 from ..verify.gpu_stage import run_gpu_stage
 from ..verify.pyramid import STAGES, static_level, with_interpreter
+from .archives import archive_bytes
+from .assets import asset_costs
 from .job import AttemptRun
 from .plan import RunPlan
 from .store import Job, RunFolder
@@ -46,6 +49,10 @@ if TYPE_CHECKING:
     from ..attempt import Record
     from ..task import Breakage, Suite, Task
     from ..verify.subject import Subject
+
+
+#: Of the three averages that the system keeps.
+_FIVE_MINUTES = 1
 
 
 def prove_task(
@@ -87,6 +94,7 @@ def prove_task(
             task, portable(f"gold was not built: {why}; see logs/build.log", place.path)
         )
     record = attempt.verify(reverify=True)
+    load = os.getloadavg()[_FIVE_MINUTES]
     subject = attempt.subject(place.path / "breakages", attempt.source())
     subject = with_interpreter(subject, record.python)
     # What is left of an earlier proof could be taken for the reason of a failure.
@@ -103,6 +111,14 @@ def prove_task(
         for name, breakage in task.breakages.items()
     )
     static = record.results[Level.C0]
+    say(f"{task.name}: asking the index how large its packages are")
+    archives, unknown = (
+        archive_bytes(subject.interpreter, subject.host.installs)
+        if subject.interpreter
+        else (None, subject.interpreter_error)
+    )
+    if archives is None:
+        say(f"{task.name}: that is not known: {unknown}")
     return TaskProof(
         task=task.name,
         task_digest=task.digest,
@@ -115,9 +131,12 @@ def prove_task(
         frameworks=dict(subject.interpreter.frameworks) if subject.interpreter else {},
         gpus=tuple(gpu.name for gpu in inventory().gpus),
         driver=inventory().driver or "",
+        cpus=record.host.cpus,
+        load_average=round(load, 1),
         build_seconds=round(done.seconds, 1),
         size_bytes=record.sizes.build_bytes,
-        stages=tuple(_stage_proof(name, record, place.path) for name in task.stages),
+        archive_bytes=archives,
+        stages=tuple(_stage_proof(name, record, subject, place.path) for name in task.stages),
         breakages=breakages,
         c0_missing=tuple(module["name"] for module in static.details.get("missing", ())),
         problem=portable(
@@ -138,14 +157,17 @@ def save_proof(suite: Suite, proof: TaskProof) -> None:
     ledger.model_copy(update={"proofs": proofs}).save(ledger_file(suite.folder))
 
 
-def _stage_proof(stage: StageName, record: Record, attempt: Path) -> StageProof:
+def _stage_proof(stage: StageName, record: Record, subject: Subject, attempt: Path) -> StageProof:
     result = record.results[LEVELS[stage]]
+    taken, fetched = asset_costs(subject, stage)
     return StageProof(
         stage=stage,
         verdict=result.verdict,
         reason=portable(result.reason, attempt),
         seconds=round(result.seconds, 1),
         assets=result.assets,
+        asset_bytes=taken,
+        fetched_bytes=fetched,
     )
 
 

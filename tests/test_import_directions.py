@@ -33,8 +33,10 @@ def test_import_directions_hold() -> None:
 def test_a_wrong_direction_would_be_seen(tmp_path: Path) -> None:
     """The contracts are read, and can fail: here one turns the layers upside down."""
     text = (ROOT / ".importlinter").read_text()
-    assert "    cli\n    run | results\n" in text
-    turned = text.replace("    cli\n    run | results\n", "    run | results\n    cli\n")
+    assert "    cli\n    run | results | selection\n" in text
+    turned = text.replace(
+        "    cli\n    run | results | selection\n", "    run | results | selection\n    cli\n"
+    )
     (tmp_path / ".importlinter").write_text(turned)
     done = lint(tmp_path)
     assert done.returncode == 1

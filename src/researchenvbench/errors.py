@@ -66,3 +66,7 @@ class RecordError(RebError):
 
 class LimitReachedError(RebError):
     """What was built has taken more than it may; that is no fault of the host."""
+
+
+class SearchError(RebError):
+    """Candidates for tasks cannot be searched for: the server refuses, or does not answer."""

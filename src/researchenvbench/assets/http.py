@@ -3,7 +3,8 @@
 With `requests`, which the package needs anyway, and the two requests that a hub documents
 (`hub`), instead of the huggingface_hub library: that brings some fifteen packages more, among
 them a compiled transport, and its cache is not by content. What is asked of a server here is
-what RFC 9110 says of Range, If-Range and Retry-After.
+what RFC 9110 says of Range, If-Range and Retry-After, and what GitHub and others say of their
+limits by X-RateLimit-Remaining and X-RateLimit-Reset.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ _CONNECT_S, _SILENCE_S = 20.0, 60.0
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 #: What a server may ask us to wait, and how often in a row nothing may come of a request.
 _LONGEST_WAIT_S = 120.0
+#: Where a limit is reached and nothing says for how long; GitHub asks for a minute at least.
+_LIMIT_WAIT_S = 60.0
+#: How much of a refusal is read for the server's own words.
+_WORDS_BYTES = 20_000
 #: After nothing came, where the server does not say how long to wait; twice as long each time.
 _FIRST_WAIT_S = 1.0
 _TRIES = 6
@@ -49,10 +54,29 @@ class Refused(Exception):  # noqa: N818  # an answer, and no error of ours
 class Client:
     """What fetches, with the proxy and the certificates of this user's environment."""
 
-    def __init__(self, say: Callable[[str], None], *, token: str | None = None) -> None:
-        """`token` is sent to the server that is asked, and to none that it leads to."""
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        setting: str = "HF_ENDPOINT",
+        longest_wait_s: float = _LONGEST_WAIT_S,
+    ) -> None:
+        """A client; nothing is opened before something is asked.
+
+        Args:
+            say: is told why something is waited for.
+            token: is sent to the server that is asked, and to none that it leads to.
+            headers: are sent with every request.
+            setting: by which a user chooses the server, for advice.
+            longest_wait_s: what a server may ask us to wait.
+        """
         self._say = say
         self._token = token
+        self._headers = dict(headers or {})
+        self._setting = setting
+        self._longest_wait_s = longest_wait_s
         self._opened: requests.Session | None = None
 
     def __enter__(self) -> Self:
@@ -69,18 +93,23 @@ class Client:
             Refused: the server says no.
             AssetError: it cannot be reached, stays busy, or answers something else.
         """
+        import requests
 
         def read() -> Any:
             with self._ask(url, {}) as response:
                 if response.status_code != 200:
-                    raise _Again.of(response)
+                    raise self._again(response)
                 try:
                     return response.json()
                 except ValueError as error:
+                    if "json" in response.headers.get("Content-Type", ""):
+                        raise _Again("its answer ends within the JSON") from error
                     raise AssetError(
                         f"{_host(url)} answers with something else than JSON",
-                        advice="check HF_ENDPOINT, and whether a proxy asks for a login",
+                        advice=f"check {self._setting}, and whether a proxy asks for a login",
                     ) from error
+                except requests.RequestException as error:
+                    raise _Again(f"the connection was cut ({_kind(error)})") from error
 
         return self._persist(url, read)
 
@@ -95,7 +124,7 @@ class Client:
         def read() -> int | None:
             with self._ask(url, {}) as response:  # not every server knows HEAD
                 if response.status_code != 200:
-                    raise _Again.of(response)
+                    raise self._again(response)
                 return _length(response)
 
         found = self._persist(url, read)
@@ -138,7 +167,7 @@ class Client:
                 partial.unlink(missing_ok=True)
                 raise _Again("it does not have the rest of the file", wait_s=0.0)
             if response.status_code not in (200, 206):
-                raise _Again.of(response)
+                raise self._again(response)
             if response.status_code == 206 and _start(response) != have:
                 partial.unlink(missing_ok=True)
                 raise _Again("it gave another part of the file than asked for", wait_s=0.0)
@@ -180,6 +209,7 @@ class Client:
             self._opened = requests.Session()
             # What is stored is what is sent, so that Range and sizes mean the same.
             self._opened.headers["Accept-Encoding"] = "identity"
+            self._opened.headers.update(self._headers)
         token = self._token
 
         def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -198,6 +228,29 @@ class Client:
         except requests.RequestException as error:
             why = f"it cannot be reached ({_kind(error)})"
             raise _Again(why, weight=3, unreached=True) from error
+
+    def _again(self, response: requests.Response) -> _Again:
+        """For an answer that is worth another try.
+
+        Raises:
+            Refused: it is not.
+            AssetError: it would be, much later.
+        """
+        status, words = response.status_code, _words(response)
+        wait_s = _retry_after(response, self._longest_wait_s)
+        if status in (403, 429) and wait_s is None:
+            wait_s = _until_reset(response)
+            if wait_s is None and "rate limit" in words.lower():
+                wait_s = _LIMIT_WAIT_S
+            if wait_s is not None and wait_s > self._longest_wait_s:
+                raise AssetError(
+                    f"{_host(response.url)} gives no more answers for {wait_s / 60:.0f} minutes: "
+                    "its limit of requests is used up",
+                    advice="give the same command again then: what has come is kept",
+                )
+        if status in _BUSY or (status == 403 and wait_s is not None):
+            return _Again(f"it answers {status} {response.reason}", wait_s=wait_s)
+        raise Refused(status, words)
 
     def _persist(self, url: str, read: Callable[[], Any]) -> Any:
         """Try until it is there, the server says no, or nothing has come of several tries."""
@@ -244,22 +297,33 @@ class _Again(Exception):  # noqa: N818  # asks for a further try
         self.unreached = unreached  #: there was no answer at all
         self.weight = weight  #: how much it counts: who is not there rarely comes back soon
 
-    @classmethod
-    def of(cls, response: requests.Response) -> _Again:
-        """For an answer that is worth another try.
 
-        Raises:
-            Refused: it is not.
-        """
-        status = response.status_code
-        if status not in _BUSY:
-            words = response.headers.get("X-Error-Message", "") or response.reason or ""
-            code = response.headers.get("X-Error-Code", "")
-            raise Refused(status, f"{words} ({code})" if code else words)
-        return cls(f"it answers {status} {response.reason}", wait_s=_retry_after(response))
+def _words(response: requests.Response) -> str:
+    """What a server says of its refusal: in headers (a hub), in JSON (GitHub), or its reason."""
+    said = response.headers.get("X-Error-Message", "")
+    if not said and "json" in response.headers.get("Content-Type", ""):
+        # Whatever is wrong with the body, the status stands.
+        with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
+            body = json.loads(next(response.iter_content(_WORDS_BYTES), b""))
+            errors = [str(error.get("message") or "") for error in body.get("errors") or ()]
+            said = "; ".join(part for part in (body.get("message"), *errors) if part)
+    words = said or response.reason or ""
+    code = response.headers.get("X-Error-Code", "")
+    return f"{words} ({code})" if code else words
 
 
-def _retry_after(response: requests.Response) -> float | None:
+def _until_reset(response: requests.Response) -> float | None:
+    """Seconds until a server answers again that says that its limit is used up."""
+    reset = response.headers.get("X-RateLimit-Reset", "")
+    if response.headers.get("X-RateLimit-Remaining", "") != "0" or not reset.isdecimal():
+        return None
+    now = time.time()
+    with suppress(ValueError, TypeError):  # the server's own clock, where it shows it
+        now = email.utils.parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
+    return max(int(reset) - now, 0.0) + 1.0
+
+
+def _retry_after(response: requests.Response, longest_wait_s: float) -> float | None:
     said = response.headers.get("Retry-After", "").strip()
     if not said:
         return None
@@ -269,7 +333,7 @@ def _retry_after(response: requests.Response) -> float | None:
     else:
         with suppress(ValueError, TypeError):  # of a date without a zone
             wait_s = (email.utils.parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
-    return None if wait_s is None else min(max(wait_s, 0.0), _LONGEST_WAIT_S)
+    return None if wait_s is None else min(max(wait_s, 0.0), longest_wait_s)
 
 
 def _resumable(partial: Path, note: Path, url: str) -> tuple[int, str]:

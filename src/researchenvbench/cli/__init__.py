@@ -21,7 +21,7 @@ COMMANDS = {
     "verify": ("verify", "Judge an environment: does the repository's code run in it?"),
     "build": ("build", "Make an environment for a repository, without any model."),
     "report": ("report", "Show the table of a run, or of several side by side."),
-    "tasks": ("tasks", "List, show, check, count, prove and write tasks."),
+    "tasks": ("tasks", "List, show, check, count, prove, write and select tasks."),
     "agents": ("agents", "Who builds: list agents and presets, and see what one needs."),
     "sources": ("sources", "Keep the sources of tasks, so that they cannot vanish."),
     "assets": ("assets", "Weights and data that stages read: list, fetch, make, remove."),

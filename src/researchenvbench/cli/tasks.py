@@ -1,4 +1,7 @@
-"""`reb tasks`: list, show, check, totals, prove, new. How they look is `task_words`' subject."""
+"""`reb tasks`: list, show, check, totals, prove, new; `select` is `selection`'s.
+
+How they look is `task_words`' subject.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
+from .selection import select
 from .selection_options import selection_options
 from .sources import from_option, source_mirror_option
 
@@ -33,6 +37,9 @@ def command() -> None:
     Example:
       reb tasks list starter
     """
+
+
+command.add_command(select)
 
 
 @command.command("list")

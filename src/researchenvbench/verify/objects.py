@@ -21,6 +21,20 @@ _READ_LIMIT_S = 300
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A file, link or submodule that a commit tracks."""
+
+    mode: str  #: 100… is a regular file, 120000 a link, 160000 a submodule
+    digest: str
+    path: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return self.mode.startswith("100")
+
+
+@dataclass(frozen=True)
 class CommitFiles:
     """What C0 reads of a commit."""
 
@@ -36,23 +50,55 @@ def read_commit(git_folder: Path, commit: str) -> CommitFiles:
         SourceError: git does not have the commit or one of its files.
         HostError: git is not installed.
     """
+    entries = entries_of(git_folder, commit)
+    code = [entry for entry in entries if entry.is_file and is_python(entry.path)]
+    links = [entry for entry in entries if entry.mode == "120000"]
+    contents = contents_of(git_folder, [*code, *links])
+    return CommitFiles(
+        paths=tuple(entry.path for entry in entries if entry.mode != "160000"),
+        python=tuple((entry.path, contents[entry.path]) for entry in code),
+        links={entry.path: os.fsdecode(contents[entry.path]) for entry in links},
+    )
+
+
+def entries_of(git_folder: Path, commit: str) -> list[Entry]:
+    """What `commit` tracks, by path.
+
+    Raises:
+        SourceError: git does not have the commit.
+        HostError: git is not installed.
+    """
     listed = git("ls-tree", "-rz", "--full-tree", commit, folder=git_folder, bare=True)
-    entries: list[tuple[str, str, str]] = []  # mode, digest, path
+    entries = []
     for line in listed.split(b"\0"):
         if line:
             facts, _, name = line.partition(b"\t")
             mode, _, digest = facts.decode().split()
-            entries.append((mode, digest, os.fsdecode(name)))
-    # 100… is a regular file, 120000 a link, 160000 a submodule.
-    code = [(path, digest) for mode, digest, path in entries if mode[0:3] == "100"]
-    code = [(path, digest) for path, digest in code if is_python(path)]
-    links = [(path, digest) for mode, digest, path in entries if mode == "120000"]
-    contents = _contents(git_folder, [*code, *links])
-    return CommitFiles(
-        paths=tuple(path for mode, _, path in entries if mode != "160000"),
-        python=tuple((path, contents[path]) for path, _ in code),
-        links={path: os.fsdecode(contents[path]) for path, _ in links},
+            entries.append(Entry(mode, digest, os.fsdecode(name)))
+    return entries
+
+
+def sizes_of(git_folder: Path, entries: Sequence[Entry]) -> dict[str, int]:
+    """Bytes of those of the files that the git directory holds, by path.
+
+    Raises:
+        SourceError: git cannot say.
+        HostError: git is not installed.
+    """
+    asked = "".join(f"{entry.digest}\n" for entry in entries).encode()
+    answer = git(
+        *("cat-file", "--batch-check"),
+        folder=git_folder,
+        bare=True,
+        stdin=asked,
+        time_limit_s=_READ_LIMIT_S,
     )
+    said = [line.split() for line in answer.splitlines()]
+    return {
+        entry.path: int(words[2])
+        for entry, words in zip(entries, said, strict=True)
+        if len(words) == 3
+    }
 
 
 def linked_modules(commit: CommitFiles) -> dict[str, str]:
@@ -72,8 +118,14 @@ def linked_modules(commit: CommitFiles) -> dict[str, str]:
     return aliases
 
 
-def _contents(git_folder: Path, wanted: Sequence[tuple[str, str]]) -> dict[str, bytes]:
-    asked = "".join(f"{digest}\n" for _, digest in wanted).encode()
+def contents_of(git_folder: Path, wanted: Sequence[Entry]) -> dict[str, bytes]:
+    """The contents of files, by path.
+
+    Raises:
+        SourceError: git lacks one of them.
+        HostError: git is not installed.
+    """
+    asked = "".join(f"{entry.digest}\n" for entry in wanted).encode()
     answer = git(
         *("cat-file", "--batch"),
         folder=git_folder,
@@ -83,12 +135,12 @@ def _contents(git_folder: Path, wanted: Sequence[tuple[str, str]]) -> dict[str, 
     )
     contents = {}
     at = 0
-    for path, digest in wanted:
+    for entry in wanted:
         end = answer.index(b"\n", at)
         header = answer[at:end].split()
         if len(header) != 3:
-            raise SourceError(f"{path}: git lacks the object {digest}")
+            raise SourceError(f"{entry.path}: git lacks the object {entry.digest}")
         size = int(header[2])
-        contents[path] = answer[end + 1 : end + 1 + size]
+        contents[entry.path] = answer[end + 1 : end + 1 + size]
         at = end + size + 2
     return contents

@@ -198,7 +198,8 @@ def proven(tmp_path: Path) -> Path:
 def test_a_run_of_a_subset_keeps_it_and_its_rates_say_of_how_many(
     reb: Reb, proven: Path, tmp_path: Path
 ) -> None:
-    line = ("run", proven, "--agent", "gold", "--subset", "proven", "--domain", "arithmetic")
+    line = ("run", proven, "--agent", "gold", "--min-free", "0")
+    line += ("--subset", "proven", "--domain", "arithmetic")
     done = reb(*line)
     assert done.returncode == 0, done.stderr
     assert "1 of 2 tasks; subset proven, domain arithmetic" in done.stderr
@@ -218,7 +219,7 @@ def test_a_run_of_a_subset_keeps_it_and_its_rates_say_of_how_many(
     assert "1 of 2 tasks (subset" in beside
 
     # What the same folder is asked for later is not what these rates are over any more.
-    assert reb(*line[:4], "--only", "server", "--out", run).returncode == 0
+    assert reb(*line[:6], "--only", "server", "--out", run).returncode == 0
     assert "small by gold: 2 tasks, 2 attempts" in " ".join(reb("report", run).stdout.split())
 
 

@@ -37,8 +37,8 @@ the ledgers by `scripts/proofs_page.py`.
 among them, and of the stage, on the host that proved; what the environment, and what the stage \
 reads, take on the disk; what the archives of the packages, and originals of assets, weigh on \
 their way. `reb run --dry-run` reckons with these. Seconds in *italics* are of a host that was \
-busy with other things, and more than it takes. What nobody has measured is left open, and \
-behind a median or a worst it says of how many stages that is.
+busy with other things: more than it takes, and in no median and no worst. What nobody has \
+measured is left open, and behind a median or a worst it says of how many stages that is.
 """
 
 _HEAD_COSTS = """
@@ -144,7 +144,8 @@ def _costs(tasks: list[Task], ledger: Ledger) -> Iterator[str]:
     for name, stage_name, busy, cost in rows:
         seconds = [f"*{cell}*" if busy else cell for cell in map(_seconds, cost[:2])]
         yield _row(name, f"`{stage_name}`", *seconds, *map(_gigabytes, cost[2:]))
-    columns = list(zip(*(cost for *_, cost in rows), strict=True))
+    quiet = [_only_sizes(cost) if busy else cost for *_, busy, cost in rows]
+    columns = list(zip(*quiet, strict=True))
     yield _row("**median**", "", *_over(columns, median))
     yield _row("**worst**", "", *_over(columns, max))
 
@@ -165,6 +166,10 @@ def _cost(gold: TaskProof, stage: StageProof) -> list[float | None]:
     assets = None if stage.asset_bytes is None else sum(stage.asset_bytes.values())
     sizes = (gold.size_bytes, assets, gold.archive_bytes, stage.fetched_bytes)
     return [gold.build_seconds, stage.seconds, *sizes]
+
+
+def _only_sizes(cost: list[float | None]) -> list[float | None]:
+    return [*([None] * _SECONDS_COLUMNS), *cost[_SECONDS_COLUMNS:]]
 
 
 def _seconds(seconds: float | None) -> str:

@@ -13,8 +13,8 @@ from researchenvbench.attempt import AssetUse, Verdict
 from researchenvbench.cli.plan_words import plan_lines
 from researchenvbench.proofs import Ledger, StageProof, ledger_file
 from researchenvbench.run.estimate import Bytes, estimate, makespan
+from researchenvbench.run.part import choose
 from researchenvbench.run.plan import RunPlan, plan_attempts
-from researchenvbench.run.selection import select
 from researchenvbench.run.store import RunFolder
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import load_suite
@@ -98,7 +98,7 @@ def estimated(
     loaded = load_suite(folder)
     setting = {"keep": "all", "build_time_limit_s": 100.0, **more}
     plan = RunPlan(suite=str(folder), agent="gold", **setting)  # type: ignore[arg-type]
-    tasks, _ = select(loaded, only=only)
+    tasks, _ = choose(loaded, only=only)
     planned = plan_attempts(plan, loaded, tasks, attempts, RunFolder(folder.parent / "run"))
     return estimate(planned, jobs=jobs, keep=plan.keep)
 
@@ -134,11 +134,11 @@ def test_originals_are_asked_for_with_their_sizes(suite: Path) -> None:
 
 
 def test_seconds_of_a_busy_host_are_said_to_be(suite: Path) -> None:
-    _, selection = select(load_suite(suite))
+    _, part = choose(load_suite(suite))
     said = "adder are of a host that was busy"
-    assert said not in "\n".join(plan_lines(Path("r"), selection, estimated(suite), None))
+    assert said not in "\n".join(plan_lines(Path("r"), part, estimated(suite), None))
     prove(suite, cpus=2, load_average=9.0)
-    assert said in "\n".join(plan_lines(Path("r"), selection, estimated(suite), None))
+    assert said in "\n".join(plan_lines(Path("r"), part, estimated(suite), None))
 
 
 def test_of_a_task_without_a_proof_nothing_is_guessed(suite: Path) -> None:
@@ -175,8 +175,8 @@ def test_several_attempts_build_each_and_read_the_same_assets(suite: Path) -> No
 
 def test_it_is_said_in_words_and_what_is_not_known_is_named(suite: Path) -> None:
     found = estimated(suite)
-    _, selection = select(load_suite(suite))
-    text = "\n".join(plan_lines(Path("runs/x"), selection, found, 500_000_000))
+    _, part = choose(load_suite(suite))
+    text = "\n".join(plan_lines(Path("runs/x"), part, found, 500_000_000))
     assert "adder--1   30 s       2.7 min    1.0 GB  300 MB + ?  build" in text
     assert "server--1  ?          3.2 min    ?       ?           build" in text
     assert "2 attempts, 2 to build. Run folder: runs/x" in text
@@ -186,7 +186,7 @@ def test_it_is_said_in_words_and_what_is_not_known_is_named(suite: Path) -> None
     assert "assets to fetch: adder/drawn (what its recipe installs)" in text
     assert "there is not room for all of it" in text
     assert "there is not room" not in "\n".join(
-        plan_lines(Path("runs/x"), selection, found, 2_000_000_000)
+        plan_lines(Path("runs/x"), part, found, 2_000_000_000)
     )
 
 
@@ -206,7 +206,7 @@ def test_the_command_begins_nothing_and_says_it_to_programs_too(
     assert (total["seconds_by_ledger"], total["seconds_by_ledger_of_all"]) == (30.0, False)
     assert total["seconds_by_limits"] == 120 + 60 + 30
     assert said["free_bytes"] > 0
-    assert said["selection"]["suite_tasks"] == 2
+    assert said["part"]["suite_tasks"] == 2
     assert not (tmp_path / "r").exists()
     shown = reb(*line, "--jobs", "2")
     assert shown.returncode == 0

@@ -25,10 +25,10 @@ TASKS = ("hmmlearn", "jraph")
 def test_it_goes_on_where_it_was_and_leaves_no_environment(reb: Reb, tmp_path: Path) -> None:
     run = tmp_path / "run"
     line = ["run", "starter", "--agent", "gold", "--subset", "proven", "--subset", "small"]
-    line += ["--subset", "cpu", "--keep", "none", "--out", str(run)]
+    line += ["--subset", "cpu", "--keep", "none", "--min-free", "1g", "--out", str(run)]
     line += [word for task in TASKS for word in ("--only", task)]
     plan = json.loads(reb(*line, "--dry-run", "--json").stdout)
-    assert plan["selection"]["tasks"] == list(TASKS)
+    assert plan["part"]["tasks"] == list(TASKS)
     assert plan["total"]["seconds_by_ledger_of_all"]
     assert plan["total"]["peak_bytes"] < plan["total"]["environments"]["known_bytes"]
 

@@ -10,7 +10,7 @@ import click
 
 from . import EXIT_FAILED
 from .assets_option import assets_option
-from .selection_options import check_offline, selection_options
+from .part_options import check_offline, part_options
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..assets import Choice, Missing, Ready
-    from ..run.selection import Subset
+    from ..run.part import Subset
     from ..sandbox import HostEnvironment
     from ..source import Snapshot
     from ..task import StageName, Task
@@ -40,7 +40,7 @@ def command() -> None:
 
 @command.command("list", short_help="Show what stages read, and what of it is here.")
 @click.argument("suite_name", metavar="SUITE")
-@selection_options
+@part_options
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_assets(
     suite_name: str,
@@ -68,7 +68,7 @@ def list_assets(
 
 @command.command("fetch", short_help="Fetch or make what stages read.")
 @click.argument("suite_name", metavar="SUITE")
-@selection_options
+@part_options
 @assets_option()
 @click.option(
     "--check",
@@ -157,10 +157,10 @@ def _tasks(
     subsets: tuple[Subset, ...],
     domains: tuple[str, ...],
 ) -> list[Task]:
-    from ..run.selection import select
+    from ..run.part import choose
     from ..taskfile import load_suite
 
-    return select(load_suite(suite_name), only=only, subsets=subsets, domains=domains)[0]
+    return choose(load_suite(suite_name), only=only, subsets=subsets, domains=domains)[0]
 
 
 def _snapshot(

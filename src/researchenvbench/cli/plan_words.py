@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..run.estimate import Bytes, Cost, Estimate
-    from ..run.selection import Selection
+    from ..run.part import Part
 
 _SCHEMA = 1
 _HEADINGS = ("attempt", "by ledger", "by limits", "disk", "fetched", "to do")
@@ -20,14 +20,12 @@ _HEADINGS = ("attempt", "by ledger", "by limits", "disk", "fetched", "to do")
 _NAMED = 6
 
 
-def plan_lines(
-    folder: Path, selection: Selection, found: Estimate, free_bytes: int | None
-) -> Iterator[str]:
+def plan_lines(folder: Path, part: Part, found: Estimate, free_bytes: int | None) -> Iterator[str]:
     """A line an attempt, and below what all of it comes to.
 
     Args:
         folder: Of the run.
-        selection: Which tasks of the suite were asked for.
+        part: Which tasks of the suite were asked for.
         found: What it will cost.
         free_bytes: Room where environments are kept; None: that is not on this host.
     """
@@ -36,7 +34,7 @@ def plan_lines(
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         yield "  ".join([*cells, row[-1]])
-    yield f"{_counted(found, selection)}. Run folder: {folder}"
+    yield f"{_counted(found, part)}. Run folder: {folder}"
     if found.to_do:
         yield from _costs(found, free_bytes)
 
@@ -55,13 +53,13 @@ def _row(cost: Cost) -> tuple[str, ...]:
     )
 
 
-def _counted(found: Estimate, selection: Selection) -> str:
+def _counted(found: Estimate, part: Part) -> str:
     builds = sum(cost.attempt.builds for cost in found.to_do)
     parts = [plural(len(found.costs), "attempt"), f"{builds or 'none'} to build"]
-    if len(selection.tasks) < selection.suite_tasks:
-        tasks = plural(selection.suite_tasks, "task")
-        words = f": {selection.words}" if selection.words else ""
-        parts.append(f"at {len(selection.tasks)} of {tasks}{words}")
+    if len(part.tasks) < part.suite_tasks:
+        tasks = plural(part.suite_tasks, "task")
+        words = f": {part.words}" if part.words else ""
+        parts.append(f"at {len(part.tasks)} of {tasks}{words}")
     return ", ".join(parts)
 
 
@@ -124,16 +122,14 @@ def _size(sizes: Bytes) -> str:
     return f"{size(sizes.known)} + ?" if sizes.known else "?"
 
 
-def plan_as_json(
-    folder: Path, selection: Selection, found: Estimate, free_bytes: int | None
-) -> str:
+def plan_as_json(folder: Path, part: Part, found: Estimate, free_bytes: int | None) -> str:
     """The same for programs; seconds and bytes, null where nothing is known."""
     known = len(found.in_ledger) == len(found.to_do)
     return json.dumps(
         {
             "schema": _SCHEMA,
             "run": str(folder),
-            "selection": selection.model_dump(mode="json"),
+            "part": part.model_dump(mode="json"),
             "jobs": found.jobs,
             "keep": found.keep,
             "free_bytes": free_bytes,

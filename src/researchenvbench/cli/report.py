@@ -146,7 +146,7 @@ def _as_json(run: Path, plan: RunPlan, entries: list[Entry]) -> dict[str, Any]:
         "run": str(run),
         "suite": _suite(plan),
         "agent": plan.agent,
-        "selection": plan.selection.model_dump(mode="json") if plan.selection else None,
+        "part": plan.part.model_dump(mode="json") if plan.part else None,
         "rates": [summary.model_dump(mode="json") for summary in summaries],
         "attempts": [
             {
@@ -169,7 +169,7 @@ def scope_of(plan: RunPlan) -> Scope | None:
     """Which tasks of its suite a run was asked for; None where an older version ran it."""
     from ..results.rates import Scope
 
-    asked = plan.selection
+    asked = plan.part
     return Scope(asked.words, asked.tasks, asked.suite_tasks) if asked else None
 
 

@@ -14,7 +14,7 @@ from .gpus_option import gpus_option
 from .key_values import key_values
 from .model_options import chosen_model, chosen_preset, model_options
 from .network_options import chosen_reach, network_options
-from .selection_options import check_offline, selection_options
+from .part_options import check_offline, part_options
 from .sources import source_mirror_option
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..assets import Choice
     from ..attempt import Record
     from ..network_use import Network
+    from ..run.part import Subset
     from ..run.plan import PlannedAttempt
-    from ..run.selection import Subset
     from ..run.store import RunFolder
     from ..task import Suite, Task
 
@@ -52,7 +52,7 @@ DEFAULT_MIN_FREE = "10g"
     help="Given to the agent; script takes recipe=FILE, command file=FILE.",
 )
 @model_options
-@selection_options
+@part_options
 @click.option("--all", "all_tasks", is_flag=True, help="Also tasks that are no part of the demo.")
 @click.option("--attempts", type=click.IntRange(1, 100), default=1, help="Attempts at each task.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Attempts at a time.")
@@ -184,10 +184,10 @@ def command(
     from ..agents import check_agent, make_agent
     from ..results.wording import plural
     from ..run.estimate import estimate
+    from ..run.part import choose
     from ..run.plan import RunPlan, plan_attempts
     from ..run.pool import LocalPool
     from ..run.room import RoomGuard
-    from ..run.selection import select
     from ..run.store import RunFolder
     from ..sandbox import choose_sandbox, make_sandbox
     from ..sandbox.containers.options import bytes_of
@@ -196,7 +196,7 @@ def command(
 
     suite = load_suite(suite_name)
     check_offline(subsets, assets)
-    tasks, selection = select(
+    tasks, part = choose(
         suite,
         only=only,
         subsets=subsets,
@@ -236,7 +236,7 @@ def command(
         )
     plan = RunPlan(
         suite=str(suite.folder) if Path(suite_name).is_dir() else suite.name,
-        selection=selection,
+        part=part,
         agent=agent,
         agent_options=options,
         model=chosen,
@@ -264,9 +264,9 @@ def command(
     if dry_run:
         free_bytes = guard.free_bytes()
         if as_json:
-            click.echo(plan_as_json(folder.path, selection, found, free_bytes))
+            click.echo(plan_as_json(folder.path, part, found, free_bytes))
         else:
-            for line in plan_lines(folder.path, selection, found, free_bytes):
+            for line in plan_lines(folder.path, part, found, free_bytes):
                 click.echo(line)
         return 0
     if chosen is not None and not all(attempt.done for attempt in planned):
@@ -275,7 +275,7 @@ def command(
     left_out = len(suite.tasks) - len(tasks)
     if left_out and not only and not quiet:
         of = f"{len(tasks)} of {plural(len(suite.tasks), 'task')}"
-        why = selection.words or "--all takes the rest too"
+        why = part.words or "--all takes the rest too"
         click.echo(f"{of}; {why}", err=True)
 
     from .progress import make_watcher

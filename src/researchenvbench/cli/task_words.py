@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..asset import Asset
-    from ..run.selection import Selection
+    from ..run.part import Part
     from ..task import Breakage, Stage, Task
 
 #: Standing -> how a narrow column puts it.
@@ -59,13 +59,13 @@ def suite_table(tasks: Sequence[Task]) -> Table:
     return table
 
 
-def suite_words(tasks: Sequence[Task], selection: Selection) -> Iterator[str]:
+def suite_words(tasks: Sequence[Task], part: Part) -> Iterator[str]:
     """What is to be said below the table."""
     names = [stage for task in tasks for stage in stage_standings(task)]
     counts = ", ".join(f"{names.count(stage)} {stage}" for stage in StageName)
     number = plural(len(tasks), "task")
-    if selection.words:
-        number = f"{len(tasks)} of {plural(selection.suite_tasks, 'task')} ({selection.words})"
+    if part.words:
+        number = f"{len(tasks)} of {plural(part.suite_tasks, 'task')} ({part.words})"
     yield f"{number}; stages that count: {counts}"
     yield (
         "proven: gold passes it and damages fail it; unproven: nobody has shown that yet; "

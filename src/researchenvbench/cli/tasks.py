@@ -15,14 +15,14 @@ import click
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
+from .part_options import part_options
 from .selection import select
-from .selection_options import selection_options
 from .sources import from_option, source_mirror_option
 
 if TYPE_CHECKING:
     from ..assets import Choice
     from ..proofs import TaskProof
-    from ..run.selection import Subset
+    from ..run.part import Subset
     from ..task import Suite, Task
 
 #: Wide enough for every line, where no terminal limits it.
@@ -44,7 +44,7 @@ command.add_command(select)
 
 @command.command("list")
 @click.argument("suite_name", metavar="[SUITE]", required=False)
-@selection_options
+@part_options
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_tasks(
     suite_name: str | None,
@@ -66,7 +66,7 @@ def list_tasks(
     from rich.console import Console
 
     from ..results.wording import plural
-    from ..run.selection import select
+    from ..run.part import choose
     from ..taskfile import bundled_suites, load_suite
     from .task_words import stage_standings, suite_table, suite_words
 
@@ -82,7 +82,7 @@ def list_tasks(
             for name, number in sizes.items():
                 click.echo(f"{name}: {plural(number, 'task')} (reb tasks list {name})")
         return
-    tasks, selection = select(load_suite(suite_name), only=only, subsets=subsets, domains=domains)
+    tasks, part = choose(load_suite(suite_name), only=only, subsets=subsets, domains=domains)
     if as_json:
         click.echo(
             json.dumps(
@@ -102,7 +102,7 @@ def list_tasks(
         )
         return
     Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS).print(suite_table(tasks))
-    for line in suite_words(tasks, selection):
+    for line in suite_words(tasks, part):
         click.echo(line)
 
 

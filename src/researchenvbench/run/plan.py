@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..agents import make_agent
 from .done import is_removed, to_do
-from .selection import Selection  # noqa: TC001  # pydantic needs it at run time
+from .part import Part  # noqa: TC001  # pydantic needs it at run time
 from .store import AttemptFolder, Job, RunFolder, Setting
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class RunPlan(Setting):
     """What `reb run` was asked for: the content of run.json."""
 
     suite: str
-    selection: Selection | None = Field(None, description="Which of its tasks.")
+    part: Part | None = Field(None, description="Which of its tasks.")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _OPTIONS = (
 )
 
 
-def selection_options(function: F) -> F:
+def part_options(function: F) -> F:
     """`--only`, `--subset` and `--domain`, each of which may be given several times."""
     for option in reversed(_OPTIONS):
         function = option(function)

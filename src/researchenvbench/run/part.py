@@ -23,7 +23,7 @@ Subset = Literal["cpu", "offline", "small", "proven"]
 SMALL_BYTES, SMALL_S = 2_000_000_000, 600.0
 
 
-class Selection(Stored):
+class Part(Stored):
     """What was asked for, and the tasks that it came to."""
 
     only: tuple[str, ...] = ()
@@ -41,14 +41,14 @@ class Selection(Stored):
         return ", ".join(parts)
 
 
-def select(
+def choose(
     suite: Suite,
     *,
     only: Sequence[str] = (),
     subsets: Sequence[Subset] = (),
     domains: Sequence[str] = (),
     default: Callable[[Suite], Sequence[Task]] = lambda suite: suite.tasks,
-) -> tuple[list[Task], Selection]:
+) -> tuple[list[Task], Part]:
     """The tasks that are in all of it, and what was asked for.
 
     Args:
@@ -77,19 +77,19 @@ def select(
     if subsets:
         ledger = load_ledger(suite.folder)
         chosen = [task for task in chosen if stages_in(task, subsets, ledger)]
-    selection = Selection(
+    part = Part(
         only=only,
         subsets=subsets,
         domains=domains,
         tasks=tuple(task.name for task in chosen),
         suite_tasks=len(suite.tasks),
     )
-    if not chosen and selection.words:
+    if not chosen and part.words:
         raise TaskError(
-            f"no task of {suite.name} is in all of: {selection.words}",
+            f"no task of {suite.name} is in all of: {part.words}",
             advice=f"reb tasks list {suite.name} shows domains, and which stages are proven",
         )
-    return chosen, selection
+    return chosen, part
 
 
 def stages_in(task: Task, subsets: Sequence[Subset], ledger: Ledger) -> list[StageName]:

@@ -14,7 +14,7 @@ from researchenvbench.attempt import Verdict
 from researchenvbench.cli.run import command as run_command
 from researchenvbench.errors import TaskError
 from researchenvbench.proofs import GpuProof, Ledger, StageProof, damage_digest, ledger_file
-from researchenvbench.run.selection import SMALL_BYTES, Subset, select
+from researchenvbench.run.part import SMALL_BYTES, Subset, choose
 from researchenvbench.task import StageName
 from researchenvbench.taskfile import bundled_suites, load_suite
 
@@ -118,15 +118,15 @@ def prove(suite: Path, *, on_gpus: str = "", **sizes: int) -> None:
 
 
 def names(folder: Path, **asked: object) -> list[str]:
-    tasks, selection = select(load_suite(folder), **asked)  # type: ignore[arg-type]
-    assert list(selection.tasks) == [task.name for task in tasks]
+    tasks, part = choose(load_suite(folder), **asked)  # type: ignore[arg-type]
+    assert list(part.tasks) == [task.name for task in tasks]
     return [task.name for task in tasks]
 
 
 def test_without_a_word_all_are_meant_or_the_default(folder: Path) -> None:
     assert len(names(folder)) == 7
     assert names(folder, default=lambda suite: suite.tasks[:1]) == ["both"]
-    assert select(load_suite(folder))[1].words == ""
+    assert choose(load_suite(folder))[1].words == ""
 
 
 def test_cpu_is_a_stage_that_is_written_and_can_be_had(folder: Path) -> None:
@@ -174,7 +174,7 @@ def test_of_the_suites_that_come_with_it_each_subset_has_tasks() -> None:
     for name in bundled_suites():
         suite = load_suite(name)
         for subset in ("cpu", "offline", "small", "proven"):
-            assert 0 < len(select(suite, subsets=[subset])[0]) <= len(suite.tasks), (name, subset)
+            assert 0 < len(choose(suite, subsets=[subset])[0]) <= len(suite.tasks), (name, subset)
 
 
 def test_the_options_offer_every_subset() -> None:
@@ -198,18 +198,19 @@ def proven(tmp_path: Path) -> Path:
 def test_a_run_of_a_subset_keeps_it_and_its_rates_say_of_how_many(
     reb: Reb, proven: Path, tmp_path: Path
 ) -> None:
-    line = ("run", proven, "--agent", "gold", "--subset", "proven", "--domain", "arithmetic")
+    line = ("run", proven, "--agent", "gold", "--min-free", "0")
+    line += ("--subset", "proven", "--domain", "arithmetic")
     done = reb(*line)
     assert done.returncode == 0, done.stderr
     assert "1 of 2 tasks; subset proven, domain arithmetic" in done.stderr
     assert "1 of 2 tasks (subset proven, domain arithmetic), 1 attempt" in done.stdout
     run = tmp_path / "runs" / "small-gold-arithmetic-proven"
     assert "1 of 2 tasks (subset proven" in (run / "index.html").read_text()
-    kept = json.loads((run / "run.json").read_text())["selection"]
+    kept = json.loads((run / "run.json").read_text())["part"]
     assert (kept["subsets"], kept["tasks"], kept["suite_tasks"]) == (["proven"], ["adder"], 2)
 
     said = json.loads(reb("report", run, "--json").stdout)["runs"][0]
-    assert said["selection"] == kept
+    assert said["part"] == kept
     rates = said["rates"][0]
     assert (rates["tasks"], rates["suite_tasks"]) == (1, 2)
     assert rates["subset"] == "subset proven, domain arithmetic"
@@ -218,7 +219,7 @@ def test_a_run_of_a_subset_keeps_it_and_its_rates_say_of_how_many(
     assert "1 of 2 tasks (subset" in beside
 
     # What the same folder is asked for later is not what these rates are over any more.
-    assert reb(*line[:4], "--only", "server", "--out", run).returncode == 0
+    assert reb(*line[:6], "--only", "server", "--out", run).returncode == 0
     assert "small by gold: 2 tasks, 2 attempts" in " ".join(reb("report", run).stdout.split())
 
 

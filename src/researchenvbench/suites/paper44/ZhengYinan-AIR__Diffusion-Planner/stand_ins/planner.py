@@ -67,9 +67,7 @@ ARGS = {
     "route_len": LANE_POINTS,
     "route_num": ROUTE_LANES,
     "route_state_dim": 12,
-    "state_normalizer": {
-        name: [[values]] * (1 + PREDICTED) for name, values in PLACE.items()
-    },
+    "state_normalizer": {name: [[values]] * (1 + PREDICTED) for name, values in PLACE.items()},
     "static_objects_num": 5,
     "static_objects_state_dim": STATIC_NUMBERS,
     "time_len": PAST,

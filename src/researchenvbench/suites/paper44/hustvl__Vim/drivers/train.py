@@ -2,13 +2,15 @@
 
     python train.py REPOSITORY IMAGES FOLDER GPUS
 
-`main.py` keeps one checkpoint, that of its last epoch. The two runs start with the same seed, so that
-what they keep is apart only by what a further epoch has changed. With several GPUs they are started
-as `scripts/pt-vim-t.sh` does, one process a GPU.
+`main.py` keeps one checkpoint, that of its last epoch. The two runs start with the same seed, so
+that what they keep is apart only by what a further epoch has changed. With several GPUs they are
+started as `scripts/pt-vim-t.sh` does, one process a GPU.
 """
 
 import subprocess
 import sys
+
+MODEL = "vim_tiny_patch16_224_bimambav2_final_pool_mean_abs_pos_embed_with_midclstok_div2"
 
 repository, images, folder, gpus = sys.argv[1:]
 launcher = [sys.executable]
@@ -19,7 +21,7 @@ for epochs in ("1", "2"):
     # The rest is that script's, but for what is a size. Repeated augmentation shares out whole
     # multiples of 256 images, and there are fewer.
     options = {
-        "--model": "vim_tiny_patch16_224_bimambav2_final_pool_mean_abs_pos_embed_with_midclstok_div2",
+        "--model": MODEL,
         "--batch-size": "4",
         "--epochs": epochs,
         "--warmup-epochs": "0",

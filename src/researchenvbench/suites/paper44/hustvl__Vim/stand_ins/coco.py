@@ -55,7 +55,8 @@ def main() -> None:
         draw = ImageDraw.Draw(image)
         for _ in range(int(random.integers(2, 5))):
             width, height = (int(size) for size in random.integers(40, 110, 2))
-            left, top = int(random.integers(0, WIDTH - width)), int(random.integers(0, HEIGHT - height))
+            left = int(random.integers(0, WIDTH - width))
+            top = int(random.integers(0, HEIGHT - height))
             box = (left, top, left + width - 1, top + height - 1)
             colour = tuple(int(value) for value in random.integers(0, 256, 3))
             category = RECTANGLE if random.integers(2) else DISC

@@ -20,7 +20,8 @@ def picture(random: numpy.random.Generator, colour: tuple[int, int, int]) -> Ima
     """A disc of this colour somewhere on grey noise."""
     noise = random.integers(90, 160, (SIDE, SIDE, 3)).astype(numpy.uint8)
     image = Image.fromarray(noise)
-    left, top, width = (int(random.integers(low, high)) for low, high in ((0, 30), (0, 30), (40, 60)))
+    left, top = (int(place) for place in random.integers(0, 30, 2))
+    width = int(random.integers(40, 60))
     ImageDraw.Draw(image).ellipse((left, top, left + width, top + width), fill=colour)
     return image
 

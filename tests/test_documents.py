@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
@@ -227,3 +228,25 @@ def test_the_page_of_proofs_is_what_the_ledgers_say() -> None:
     script = ROOT / "scripts" / "proofs_page.py"
     done = subprocess.run([sys.executable, script, "--check"], check=False)
     assert done.returncode == 0, "run python scripts/proofs_page.py"
+
+
+def test_the_page_of_the_papers_release_is_what_its_data_say() -> None:
+    script = ROOT / "scripts" / "paper_release_page.py"
+    done = subprocess.run([sys.executable, script, "--check"], check=False)
+    assert done.returncode == 0, "run python scripts/paper_release_page.py"
+
+
+def test_the_papers_release_is_told_of_for_every_stage_once() -> None:
+    told = tomllib.loads((ROOT / "docs" / "paper-release.toml").read_text())
+    stages = [(name, stage) for name, rows in told.items() for stage in rows if stage != "finding"]
+    tasks = (PACKAGE / "suites" / "paper44").glob("*/task.toml")
+    applicable = {
+        (task["name"], stage)
+        for task in (tomllib.loads(path.read_text()) for path in tasks)
+        for stage in ("cpu", "single_gpu", "multi_gpu")
+        if task["applicable"][stage]
+    }
+    assert len(stages) == 104
+    assert set(stages) == applicable
+    evidence = [told[name][stage]["evidence"] for name, stage in stages]
+    assert not [line for line in evidence if not line.strip() or "\n" in line]

@@ -141,8 +141,9 @@ class TestMakeAgent:
             }
             return make_agent("codex", {}, ModelChoice(**{**given, **changes})).digest(None)
 
-        assert digest() == digest(key="env:B") == digest(tokens=5)
-        assert len({digest(), digest(name="n"), digest(upstream="http://b")}) == 3
+        assert digest() == digest(key="env:B") == digest(preset="paper/codex")
+        others = ({"name": "n"}, {"upstream": "http://b"}, {"tokens": 5}, {"usd": 1.0})
+        assert len({digest(), *(digest(**change) for change in others)}) == 5
 
 
 class TestModelChoice:
@@ -196,6 +197,7 @@ class TestPresets:
 
     def test_its_parts_are_taken(self):
         choice = self.chosen("paper/claude-code-glm")
+        assert choice.preset == "paper/claude-code-glm"
         assert (choice.name, choice.upstream, choice.key) == (
             "glm-4.7",
             "https://api.z.ai/api/anthropic",

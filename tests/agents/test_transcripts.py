@@ -55,7 +55,35 @@ def test_codex_by_its_session():
     assert (first.cwd, first.output, first.said) == ("/box/repo", "hello\n", "I look.")
     assert (second.exit_status, second.failed, second.output) == (0, False, "one\n")
     assert first.began < second.began
+    assert second.began == "2026-12-01T04:15:49.232+00:00"
+    assert second.seconds == 0.164
     assert first.turn != second.turn
+
+
+def test_codex_a_long_command_is_of_the_answer_before_it():
+    """The model asks how far it is, and goes on answering, before its item is complete."""
+
+    def usage(at, answer):
+        return {
+            "timestamp": f"2026-12-01T00:00:{at:02}.000Z",
+            "type": "token_usage_record",
+            "payload": {"response_id": answer},
+        }
+
+    midnight_ms = 1796083200000
+    item = {"type": "CommandExecution", "command": "make", "duration": {"secs": 0, "nanos": 19000}}
+    done = {
+        "type": "event_msg",
+        "payload": {
+            "type": "item_completed",
+            "item": item,
+            "started_at_ms": midnight_ms + 3_000,
+            "completed_at_ms": midnight_ms + 50_000,
+        },
+    }
+    (step,) = codex.from_session([usage(1, "a"), usage(2, "b"), usage(30, "c"), done])
+    assert (step.turn, step.seconds) == ("b", 47.0)
+    assert step.began == "2026-12-01T00:00:03.000+00:00"
 
 
 def test_codex_by_what_it_printed():

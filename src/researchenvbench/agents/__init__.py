@@ -98,8 +98,11 @@ class WorksWithModel(Protocol):
         """Globs of what of the frozen state is kept with the attempt."""
         ...
 
-    def steps(self, folder: Path, kept: Sequence[Path]) -> list[Step]:
-        """The common transcript, of an attempt's folder and the files that were kept of it."""
+    def steps(self, folder: Path, kept: Sequence[Path]) -> list[Step] | None:
+        """The common transcript, of an attempt's folder and the files that were kept of it.
+
+        None where nobody can read what its program writes.
+        """
         ...
 
 

@@ -46,7 +46,7 @@ TranscriptKind = Literal["claude-code", "codex", "none"]
 class Download(Model):
     """The archive of a program for one kind of machine."""
 
-    url: str = Field(description="Of a gzipped tar archive.")
+    url: str = Field(pattern=r"^https?://", description="Of a gzipped tar archive.")
     integrity: str = Field(
         pattern=r"^sha512-[A-Za-z0-9+/]{86}==$",
         description="As package managers write it: sha512 and the digest in base64.",
@@ -96,7 +96,7 @@ class AgentDefinition(Model):
     )
     downloads: dict[Literal["x86_64", "aarch64"], Download] = Field(default_factory=dict)
     version_argv: tuple[str, ...] = Field(
-        ("{program}", "--version"), description="What prints its version."
+        (), description="What prints its version; nothing: it is not asked."
     )
     run: Run
     keep: tuple[str, ...] = Field(

@@ -45,6 +45,7 @@ class ModelChoice(Stored):
     tokens: int | None = Field(None, description="Budget of each build.")
     usd: float | None = Field(None, description="Budget of each build.")
     prices: str | None = Field(None, description="The user's table of prices: a file.")
+    preset: str | None = Field(None, description="By which it was chosen, such as paper/codex.")
 
     @classmethod
     def of(
@@ -57,6 +58,7 @@ class ModelChoice(Stored):
         tokens: int | None = None,
         usd: float | None = None,
         prices: str | None = None,
+        preset: str | None = None,
     ) -> ModelChoice:
         """A choice, with the maker's own address and variable where none is named.
 
@@ -78,7 +80,13 @@ class ModelChoice(Stored):
             tokens=tokens,
             usd=usd,
             prices=str(Path(prices).absolute()) if prices else None,
+            preset=preset,
         )
+
+    @property
+    def decides(self) -> tuple[object, ...]:
+        """What of it another build is due to when it changes: not the key, nor prices."""
+        return (self.name, self.wire, self.upstream, self.tokens, self.usd)
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -123,7 +131,7 @@ class ModelChoice(Stored):
 def _absent(library: str) -> RebError:
     return RebError(
         f"agents with a language model need the library {library}, which is not installed",
-        advice="install it: pip install 'researchenvbench[agents]'",
+        advice="in reb's checkout: .venv/bin/pip install -e '.[agents]'",
     )
 
 

@@ -77,7 +77,7 @@ class ProgramAgent:
         model = self.model
         words = (
             self.definition.model_dump_json(),
-            (model.name, model.wire, model.upstream) if model else None,
+            model.decides if model else None,
             VERSION,
         )
         return hashlib.sha256(repr(words).encode()).hexdigest()
@@ -100,8 +100,10 @@ class ProgramAgent:
         """Globs of what of the frozen state is kept with the attempt."""
         return tuple(f"{self._config(layout)}/{pattern}" for pattern in self.definition.keep)
 
-    def steps(self, folder: Path, kept: Sequence[Path]) -> list[Step]:
-        """The common transcript, of what the program printed and what it kept."""
+    def steps(self, folder: Path, kept: Sequence[Path]) -> list[Step] | None:
+        """The common transcript, of what the program printed and what it kept; None: unread."""
+        if self.definition.transcript == "none":
+            return None
         return read_transcript(self.definition.transcript, folder / "logs" / OUTPUT_LOG, kept)
 
     def build(self, assignment: Assignment) -> AgentOutcome:
@@ -144,6 +146,8 @@ class ProgramAgent:
         self, assignment: Assignment, environment: dict[str, str], values: dict[str, str]
     ) -> str:
         """What a program that the box has says of its version; empty where it says nothing."""
+        if not self.definition.version_argv:
+            return ""
         log = assignment.log.parent / VERSION_LOG
         argv = [fill(word, values) for word in self.definition.version_argv]
         finished = assignment.box.run(

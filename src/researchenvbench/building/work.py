@@ -141,8 +141,9 @@ class Building:
             )
         )
         try:
-            # Time that an earlier life of the harness spent on this build counts too.
-            self._clock -= box.spent_s
+            # Fetching an agent's program is no time of its own; what an earlier life of the
+            # harness spent on this build is.
+            self._clock = time.monotonic() - box.spent_s
             keep_layout(self._attempt, box.layout)
             self._network = self._open.enter_context(
                 build_network(self._sandbox.reach, box, self._attempt, self._host)
@@ -261,8 +262,10 @@ class Building:
         steps = None
         if isinstance(agent, WorksWithModel):
             calls = self.access.relay.calls if self.access else ()
-            steps = with_tokens(agent.steps(attempt, kept), calls)
-            write_steps(attempt / TRANSCRIPT, steps)
+            steps = agent.steps(attempt, kept)
+            if steps is not None:
+                steps = with_tokens(steps, calls)
+                write_steps(attempt / TRANSCRIPT, steps)
         elif (attempt / TRANSCRIPT).is_file():  # written as it went
             steps = read_steps(attempt / TRANSCRIPT)
         given = _read_text(attempt / TASK_TEXT)

@@ -24,7 +24,8 @@ _OPTIONS = (
     click.option(
         "--upstream",
         metavar="URL",
-        help="Base address of the model's provider; default: the maker's of the protocol.",
+        help="Base address of the model's provider: with /v1 for OpenAI's protocols, without for "
+        "Anthropic's. Default: the maker's of the protocol.",
     ),
     click.option(
         "--key",
@@ -36,13 +37,13 @@ _OPTIONS = (
         "--budget-tokens",
         type=click.IntRange(min=1),
         metavar="N",
-        help="End a build that has used so many tokens; what it has built is judged.",
+        help="End each build that has used so many tokens; what it has built is judged.",
     ),
     click.option(
         "--budget-usd",
         type=click.FloatRange(min=0, min_open=True),
         metavar="USD",
-        help="The same for money, where the model has a price.",
+        help="The same for money, for each build, where the model has a price.",
     ),
     click.option(
         "--prices",
@@ -132,4 +133,5 @@ def chosen_model(
         tokens=budget_tokens,
         usd=budget_usd,
         prices=prices,
+        preset=chosen.name if chosen else None,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import RebError
 from . import EXIT_FAILED, EXIT_INCONCLUSIVE
 from .assets_option import assets_option
 from .gpus_option import gpus_option
@@ -262,6 +263,8 @@ def command(
     guard = RoomGuard.of(sandbox, folder.path, min_free_bytes)
     found = estimate(planned, jobs=jobs, keep=keep)
     if dry_run:
+        if chosen is not None:
+            _warn_of(chosen)
         free_bytes = guard.free_bytes()
         if as_json:
             click.echo(plan_as_json(folder.path, part, found, free_bytes))
@@ -293,6 +296,16 @@ def command(
         )
         raise
     return _finish(folder, planned, watcher.problems, fail_on=fail_on, as_json=as_json)
+
+
+def _warn_of(model: ModelChoice) -> None:
+    """Say what the run itself would refuse of its model, and what it may cost."""
+    try:
+        model.check()
+    except RebError as error:
+        click.echo(f"the run would be refused: {error}", err=True)
+    for limit in model.limits:
+        click.echo(f"each build: {limit}", err=True)
 
 
 def _run_name(

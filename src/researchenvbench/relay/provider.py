@@ -73,6 +73,12 @@ class Provider:
                 f"not an address of a provider: {self.upstream!r}",
                 advice="write it as https://HOST, with /v1 for the protocols of OpenAI",
             )
+        if self.wire == "anthropic-messages" and parts.path.rstrip("/").endswith("/v1"):
+            raise RebError(
+                f"the base address of a provider of Anthropic's protocol ends without /v1: "
+                f"{self.upstream!r}",
+                advice="leave it out; the relay adds it",
+            )
         if parts.query or parts.fragment:
             raise RebError(
                 f"the address of a provider may have no query: {self.upstream!r}",

@@ -47,7 +47,15 @@ if TYPE_CHECKING:
 PAGE_NAME = "index.html"
 _TEXT_LIMIT = 4000
 #: Files of an attempt that belong to no level.
-_FILES = ("logs/build.log", "events.jsonl", "record.json")
+_FILES = (
+    "task.md",
+    "logs/build.log",
+    "logs/agent.log",
+    "transcript.jsonl",
+    "model/calls.jsonl",
+    "events.jsonl",
+    "record.json",
+)
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,8 @@ def model_words(use: ModelUse) -> str:
         parts.append(f"{use.cost_usd:.2f} USD ({use.price_source})")
     if use.failed_calls:
         parts.append(f"{use.failed_calls} calls did not end well")
+    if use.uncounted_calls:
+        parts.append(f"{use.uncounted_calls} answers came without usage and are not counted")
     if use.waited_s >= 1:
         parts.append(f"{use.waited_s:.0f} s were given back for the provider's faults")
     if use.lost_tokens.total:

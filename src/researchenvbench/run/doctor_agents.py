@@ -47,7 +47,7 @@ def examine_agent(
         model.check()
     except RebError as error:
         advice = getattr(error, "advice", "") or ""
-        yield Line("key", str(error.args[0]), "missing", advice)
+        yield Line("model's use", str(error.args[0]), "missing", advice)
         return
     yield Line("key", f"there, in {model.key}")
     yield _price(model)

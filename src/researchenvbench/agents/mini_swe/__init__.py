@@ -117,7 +117,7 @@ class MiniSweAgent:
             installing.REQUIREMENTS.read_text(),
             DRIVER.read_text(),
             TEXT.read_text(),
-            (model.name, model.wire, model.upstream) if model else None,
+            model.decides if model else None,
             self._steps,
             VERSION,
         )

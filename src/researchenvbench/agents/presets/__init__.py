@@ -20,6 +20,7 @@ _FOLDER = Path(__file__).parent
 class Preset(Model):
     """What a preset stands for; each option of the command line takes its place."""
 
+    name: str = Field(description="With its group, such as paper/codex.")
     agent: str
     version: str = Field(
         description="Of the agent's program: the one that its definition pins. Empty: as found."
@@ -43,7 +44,8 @@ def presets() -> dict[str, Preset]:
     found = {}
     for path in sorted(_FOLDER.glob("*.toml")):
         for name, data in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            found[f"{path.stem}/{name}"] = Preset.model_validate(data)
+            full = f"{path.stem}/{name}"
+            found[full] = Preset.model_validate({"name": full, **data})
     return found
 
 

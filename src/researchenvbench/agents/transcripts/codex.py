@@ -23,11 +23,12 @@ _SHELL_WORDS = 3  #: a shell, its flag, and the command
 def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
     """The steps of a session file."""
     found: list[Step] = []
-    said, turn = "", ""
+    said = ""
+    answers: list[tuple[float, str]] = []  # when each was whole, and its id
     for line in lines:
         given = table(line.get("payload"))
         if line.get("type") == "token_usage_record":
-            turn = text_of(given.get("response_id"))
+            answers.append((_noted_s(line), text_of(given.get("response_id"))))
             continue
         item = table(given.get("item"))
         if line.get("type") != "event_msg" or given.get("type") != "item_completed":
@@ -35,18 +36,38 @@ def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
         if item.get("type") == "AgentMessage":
             said = text_of(item.get("content")) or said
             continue
+        began_ms, ended_ms = given.get("started_at_ms"), given.get("completed_at_ms")
         for facts in _facts(item):
+            if "seconds" in facts and isinstance(began_ms, int) and isinstance(ended_ms, int):
+                # What it calls a duration leaves out what came before the process.
+                facts["seconds"] = max(facts["seconds"] or 0.0, (ended_ms - began_ms) / 1000)
             found.append(
                 Step(
                     number=len(found) + 1,
-                    began=_time(given.get("started_at_ms"), item.get("duration")),
+                    began=_time(began_ms),
                     said=shortened(said),
-                    turn=turn,
+                    turn=_turn(answers, began_ms),
                     **facts,
                 )
             )
             said = ""
     return found
+
+
+def _turn(answers: list[tuple[float, str]], began_ms: Any) -> str:
+    """The answer that asked for what began then: the model may have gone on since."""
+    if isinstance(began_ms, int):
+        before = [turn for noted_s, turn in answers if noted_s <= began_ms / 1000]
+        if before:
+            return before[-1]
+    return answers[-1][1] if answers else ""
+
+
+def _noted_s(line: dict[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def from_output(lines: Iterable[dict[str, Any]]) -> list[Step]:
@@ -144,12 +165,12 @@ def _seconds(duration: Any) -> float | None:
     return whole(given.get("secs")) + whole(given.get("nanos")) / 1e9
 
 
-def _time(completed_ms: Any, duration: Any) -> str | None:
-    """When it began: a session notes a command when it is over."""
-    if not isinstance(completed_ms, int | float):
+def _time(at_ms: Any) -> str | None:
+    """A time of a session, in words."""
+    if not isinstance(at_ms, int | float):
         return None
     try:
-        began = datetime.fromtimestamp(completed_ms / 1000 - (_seconds(duration) or 0.0), UTC)
+        began = datetime.fromtimestamp(at_ms / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
     return began.isoformat(timespec="milliseconds")

@@ -75,9 +75,18 @@ def find_image(engine: Engine, name: str) -> Image | None:
 
 
 def base_images(engine: Engine) -> list[Image]:
-    """The base images that the engine has, newest first."""
+    """The base images that the engine has, newest first.
+
+    What a user builds on one of them has its labels too: it is used where it is named, and is
+    nobody else's base.
+    """
     ids = engine.listed("image", "ls", "--filter", f"label={KIND_LABEL}=base")
-    images = [_image(known, "") for known in (known_images(engine, ids) if ids else ())]
+    labelled = list(known_images(engine, ids)) if ids else []
+    images = [
+        _image(known, "")
+        for known in labelled
+        if not any(_is_built_on(known, other) for other in labelled)
+    ]
     return sorted(images, key=lambda image: image.created, reverse=True)
 
 
@@ -109,6 +118,12 @@ def recipe_digest(recipe: Mapping[str, object]) -> str:
     """The digest of what decides an image's content, as far as we decide it."""
     text = json.dumps(recipe, sort_keys=True)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _is_built_on(known: KnownImage, other: KnownImage) -> bool:
+    return len(known.layers) > len(other.layers) > 0 and (
+        known.layers[: len(other.layers)] == other.layers
+    )
 
 
 def _image(known: KnownImage, asked: str) -> Image:

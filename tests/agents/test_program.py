@@ -238,7 +238,20 @@ def test_files_of_its_own_lie_outside_of_the_work_tree(assign):
 
 
 def test_the_version_of_one_that_the_box_has_is_asked(assign):
-    described = definition(wire=None, run={"argv": ["true", "{prompt_file}"], "env": {}})
-    agent = ProgramAgent(described, None)
+    run = {"argv": ["true", "{prompt_file}"], "env": {}}
+    asked = definition(wire=None, run=run, version_argv=["{program}", "--version"])
+    agent = ProgramAgent(asked, None)
     agent.build(assign())
     assert agent.version.startswith("Python 3.")
+
+
+def test_a_program_that_does_not_say_how_is_not_started_for_its_version(assign, attempt):
+    run = {"argv": ["sh", "-c", "echo x >> started; cat {prompt_file} > seen"], "env": {}}
+    agent = ProgramAgent(definition(wire=None, run=run), None)
+    given = assign()
+    agent.build(given)
+    assert agent.version == ""
+    assert (given.box.layout.repo / "started").read_text() == "x\n"
+    assert not (attempt / "logs" / "agent-version.log").exists()
+    # Nobody reads what it wrote, which is not the same as nothing.
+    assert agent.steps(attempt, ()) is None

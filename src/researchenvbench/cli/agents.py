@@ -95,10 +95,7 @@ def show(name: str, pairs: tuple[str, ...], as_json: bool) -> None:
     check_agent(name, options)
     definition = agent_definition(name, options)
     if definition is None:
-        if as_json:
-            click.echo(json.dumps({"name": name, "what": _WORDS.get(name, "")}, indent=1))
-        else:
-            click.echo(f"{name}: {_WORDS.get(name, '')}")
+        _show_built_in(name, as_json)
         return
     if as_json:
         click.echo(definition.model_dump_json(indent=1))
@@ -157,6 +154,20 @@ def doctor(
             if line.advice:
                 click.echo(f"           {line.advice}")
     return EXIT_FAILED if any(line.state == "missing" for line in lines) else 0
+
+
+def _show_built_in(name: str, as_json: bool) -> None:
+    from ..agents import AGENTS
+
+    wires = get_args(Wire) if name in _ANY_WIRE else ()
+    found = {"name": name, "what": _WORDS[name], "wires": wires, "options": AGENTS[name]}
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    click.echo(f"{name}: {_WORDS[name]}")
+    click.echo(f"  protocol  {', '.join(wires) or 'none: it works without a model'}")
+    options = ", ".join(f"{option}=…" for option in AGENTS[name])
+    click.echo(f"  options   {f'--agent-option {options}' if options else 'none'}")
 
 
 def _show_preset(name: str, as_json: bool) -> None:

@@ -146,9 +146,10 @@ def test_the_newest_base_with_a_name_is_the_one_to_use(engine_that_says):
 
 def test_what_is_built_on_a_base_is_nobody_elses_base(engine_that_says):
     """It has the base's labels, its date among them, and a layer more."""
-    ours = {**PODMAN, "Id": "1" * 64, "RepoTags": ["base:1"]}
-    layers = [*ours["RootFS"]["Layers"], "sha256:" + "f" * 64]
-    mine = {**ours, "Id": "2" * 64, "RepoTags": ["a-mine:1"], "RootFS": {"Layers": layers}}
+    below = {"Layers": ["sha256:" + "e" * 64]}
+    above = {"Layers": [*below["Layers"], "sha256:" + "f" * 64]}
+    ours = {**PODMAN, "Id": "1" * 64, "RepoTags": ["base:1"], "RootFS": below}
+    mine = {**PODMAN, "Id": "2" * 64, "RepoTags": ["a-mine:1"], "RootFS": above}
     engine = engine_that_says({"image ls": "1\n2\n", "image inspect 1 2": [mine, ours]})
     assert default_image(engine).name == "base:1"
     assert len(base_images(engine)) == 1

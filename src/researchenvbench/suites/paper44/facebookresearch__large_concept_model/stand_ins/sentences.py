@@ -2,9 +2,9 @@
 
     python sentences.py OUT --seed 0
 
-The form is that of scripts/prepare_wikipedia.py of the repository: parquet files by `split`, a row a
-text, with the sentences and their vectors of 1024 numbers, as large as SONAR's are. A vector is its
-text's own direction and a small step a sentence, so that the next can be told from those before.
+The form is that of scripts/prepare_wikipedia.py of the repository: parquet files by `split`, a row
+a text, with the sentences and their vectors of 1024 numbers, as large as SONAR's are. A vector is
+its text's own direction and a small step a sentence, so that the next can be told from the others.
 """
 
 import argparse

@@ -3,7 +3,8 @@
     python recognizer.py OUT --seed 0
 
 The package loads weights without asking for all, so that what lies between the places that are
-asked for and the last layer stays as it draws it. Drawn are whole numbers: floating-point ones differ between processors.
+asked for and the last layer stays as it draws it. Drawn are whole numbers: floating-point ones
+differ between processors.
 """
 
 import argparse

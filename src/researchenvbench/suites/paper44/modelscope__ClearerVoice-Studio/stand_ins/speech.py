@@ -20,9 +20,7 @@ SECONDS = 2
 COUNTS = {"train": 8, "short": 1, "cv": 1}
 
 # A period of a sine in 256 steps, by the rational approximation of Bhaskara: whole numbers alone.
-_HALF = [
-    (16 * x * (128 - x) * 10_000) // (5 * 128 * 128 - 4 * x * (128 - x)) for x in range(128)
-]
+_HALF = [(16 * x * (128 - x) * 10_000) // (5 * 128 * 128 - 4 * x * (128 - x)) for x in range(128)]
 SINE = np.array(_HALF + [-value for value in _HALF], np.int64)
 
 

@@ -38,14 +38,14 @@ def main() -> None:
     arguments.out.mkdir(parents=True)
 
     shares = np.concatenate([boxes(cell) for cell in CELLS.values()])[np.newaxis]
-    labels = [[label] * (SIDE // cell) ** 2 for label, cell in CELLS.items()]
+    labels = [label for label, cell in CELLS.items() for _ in range((SIDE // cell) ** 2)]
     constants = {
         "one": np.array(1, np.float32),
         "found": np.array(FOUND, np.float32),
         "sharpness": np.array(SHARPNESS, np.float32),
         "row": np.array([1, -1], np.int64),
         "shares": shares,
-        "all_labels": np.array([sum(labels, [])], np.int64),
+        "all_labels": np.array([labels], np.int64),
     }
     nodes = [
         helper.make_node("ReduceMean", ["images"], ["light"], axes=[1], keepdims=1),

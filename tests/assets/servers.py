@@ -9,9 +9,11 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from tests import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +42,8 @@ class Request:
     status: int = 0
 
 
-class Server(ThreadingHTTPServer):
+class Server(serving.Server):
     """The server; `faults` are used up one a request, the last of a list stays if `for_ever`."""
-
-    daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -13,9 +13,11 @@ import subprocess
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,10 +47,8 @@ class Request:
     headers: dict[str, str]
 
 
-class Server(ThreadingHTTPServer):
+class Server(serving.Server):
     """The server; `faults` are used up one a search."""
-
-    daemon_threads = True
 
     def __init__(self, root: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_serializer
 
-from .errors import RecordError
+from .errors import RebError, RecordError
 
 if TYPE_CHECKING:
     from pydantic import SerializerFunctionWrapHandler
@@ -108,3 +108,15 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def require_file(path: Path) -> None:
+    """See that what a user names is no pipe or device, from which reading might never end.
+
+    What is not there is left to who reads it.
+
+    Raises:
+        RebError: it is there, and no file.
+    """
+    if path.exists() and not path.is_file():
+        raise RebError(f"{path}: is no file", advice="name a file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 import click
@@ -97,8 +98,11 @@ take = {{ "package/other" = "other" }}
 def test_absent_files_are_told_from_bad_ones(tmp_path):
     with pytest.raises(RebError, match="there is no such file"):
         load_definition(tmp_path / "nothing.toml")
-    with pytest.raises(RebError, match="cannot be read"):
+    with pytest.raises(RebError, match="is no file"):
         load_definition(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RebError, match="is no file"):
+        load_definition(tmp_path / "pipe")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(RebError, match="not valid TOML"):
         load_definition(tmp_path / "binary")
@@ -216,6 +220,14 @@ class TestPresets:
             self.chosen("paper/nexau")
         choice = self.chosen("paper/nexau", upstream="http://127.0.0.1:8000/v1")
         assert (choice.upstream, choice.key) == ("http://127.0.0.1:8000/v1", "env:NEX_API_KEY")
+
+    @pytest.mark.parametrize("option", ["upstream", "key"])
+    def test_an_empty_option_is_no_default(self, option):
+        """A variable of the shell that is not set must not send one maker's key to another."""
+        with pytest.raises(click.UsageError, match=f"--{option} is empty"):
+            self.chosen("paper/codex", **{option: ""})
+        choice = ModelChoice.of("m", "openai-chat", upstream="https://x.example", key="")
+        assert choice.key == ""
 
     def test_one_of_another_agent_is_refused(self):
         with pytest.raises(click.UsageError, match="the preset is of the agent codex"):

@@ -44,6 +44,18 @@ CASES = [
         [error(429, "You exceeded your current quota", "insufficient_quota")],
         "no_credit",
     ),
+    (
+        "a request of its own that speaks of credit",
+        DIED,
+        [call(**GOOD), error(400, "content.0: Input tag 'credit' found, expected one of …")],
+        "crashed",
+    ),
+    (
+        "left while the provider was waited for",
+        DIED,
+        [call(**GOOD), call(end="left", waited_s=61.0)],
+        "provider_error",
+    ),
     ("payment required", DIED, [error(402)], "no_credit"),
     ("server error", DIED, [call(**GOOD), error(500)], "provider_error"),
     ("wrong key", DIED, [error(401, "invalid x-api-key")], "wrong_key"),

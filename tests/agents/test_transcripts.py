@@ -213,3 +213,20 @@ def test_long_texts_keep_head_and_tail():
     assert short.endswith("b" * 50)
     assert "9900 characters left out" in short
     assert shortened("short") == "short"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"cwd": "file://[bad"},
+        {"duration": {"secs": 10**400}},
+        {"command": "echo '" + "x" * 2_000_000},
+    ],
+)
+def test_codex_what_no_program_writes_is_no_error(odd):
+    item = {"type": "CommandExecution", "command": "ls", **odd}
+    big = {"started_at_ms": -(10**400), "completed_at_ms": 10**400}
+    line = {"type": "event_msg", "payload": {"type": "item_completed", "item": item, **big}}
+    (step,) = codex.from_session([line])
+    assert step.kind == "command"
+    assert step.began is None

@@ -290,6 +290,48 @@ def test_an_answer_that_is_compressed_all_the_same_is_counted(make, encoding, st
     assert asker.call().tokens == TURN.usage
 
 
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"{}", b"[]"])
+def test_what_is_no_answer_of_the_protocol_is_the_providers_error(make, body) -> None:
+    """Such as the page of a captive portal, or of a gateway, with a status of success."""
+    asker = make([Raw((body,), headers={"content-type": "text/html"})])
+    assert asker.ask().content == body
+    call = asker.call()
+    assert (call.end, call.status) == ("error", 200)
+    assert "none of its protocol" in call.why
+
+
+def test_an_error_that_is_small_only_when_packed_is_cut(make) -> None:
+    body = gzip.compress(b"x" * 200_000_000)
+    asker = make([Fault(400, body=body, headers={"content-encoding": "gzip"})])
+    assert len(asker.ask().content) <= 4 << 20
+
+
+def test_a_query_that_no_address_holds_is_refused(make) -> None:
+    asker = make()
+    answer = asker.ask("/v1/messages?q=" + "x" * 3000)
+    assert answer.status_code == 414
+    assert asker.server.requests == []
+    assert asker.relay.trouble == ""
+
+
+def test_headers_that_choose_another_account_or_host_stay_behind(make) -> None:
+    asker = make([TURN])
+    names = ("openai-organization", "openai-project", "x-forwarded-host", "x-original-url")
+    asker.http.post("/v1/messages", json={"model": MODEL}, headers=dict.fromkeys(names, "mine"))
+    assert not set(asker.server.requests[0].headers) & set(names)
+
+
+@pytest.mark.parametrize("address", ["https://[bad", "http://host:x", "http://host:99999"])
+def test_what_is_no_address_is_said(address) -> None:
+    with pytest.raises(RebError, match="not an address of a provider"):
+        Provider("openai-chat", address, "m")
+
+
+def test_anthropics_version_is_not_written_twice() -> None:
+    with pytest.raises(RebError, match="ends without /v1"):
+        Provider("anthropic-messages", "https://gateway.example/v1/", "m")
+
+
 def test_cookies_and_the_account_are_not_shown(make) -> None:
     headers = {
         "set-cookie": "a=b",

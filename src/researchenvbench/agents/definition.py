@@ -26,6 +26,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from ..errors import RebError
 from ..model_use import Wire  # noqa: TC001  # its models are checked by it
 from ..schema import Model, explain, suggest, suggest_path
+from ..stored import require_file
 
 _BUNDLED = Path(__file__).parent / "definitions"
 _MAX_FILE_BYTES = 200_000
@@ -146,6 +147,7 @@ def load_definition(path: Path) -> AgentDefinition:
     Raises:
         RebError: it cannot be read, or is none; every fault is named.
     """
+    require_file(path)
     try:
         with path.open("rb") as stream:
             content = stream.read(_MAX_FILE_BYTES + 1)

@@ -64,6 +64,8 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _CREDIT = re.compile(r"credit|billing|quota|insufficient|payment|balance", re.IGNORECASE)
+#: In a request that is refused words can be the agent's own: these are the provider's.
+_NO_CREDIT = re.compile(r"\AYour credit balance is too low", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
 _REFUSALS = frozenset({"refusal", "content_filter", "safety"})
 _LIMIT_STOPS = frozenset({"model_context_window_exceeded"})
@@ -106,6 +108,9 @@ def fault_of(ended: Ended, calls: Sequence[Call], *, needs_model: bool) -> tuple
         return "uncounted", "the provider tells no usage, so the budget cannot be kept"
     if ended.stopped_for == "not_recorded":
         return "not_recorded", "what passed between agent and model could not be kept"
+    waited = last is not None and last.end == "left" and last.waited_s > 0 and not ended.well
+    if needs_model and waited and not ended.stopped_for:
+        return "provider_error", "the provider failed, and the program left before it was well"
     if needs_model and not answered and (ended.stopped_for != "budget"):
         if last is not None and last.end == "left" and not ended.stopped_for:
             return "crashed", f"{_how(ended)} before the model had answered"
@@ -151,7 +156,11 @@ def _of_call(call: Call) -> tuple[Fault, str]:
         fault = "unreachable"
     elif call.end == "cut":
         fault = "stream_cut"
-    elif call.status == 402 or (call.status in (400, 403, 429) and _CREDIT.search(words)):
+    elif (
+        call.status == 402
+        or (call.status in (403, 429) and _CREDIT.search(words))
+        or (call.status == 400 and _NO_CREDIT.search(call.why))
+    ):
         fault = "no_credit"
     elif call.status in (400, 413, 422) and _CONTEXT.search(words):
         fault = "context_exhausted"

@@ -75,8 +75,8 @@ class ModelChoice(Stored):
         return cls(
             name=name,
             wire=wire,
-            upstream=upstream or address,
-            key=key or variable,
+            upstream=address if upstream is None else upstream,
+            key=variable if key is None else key,
             tokens=tokens,
             usd=usd,
             prices=str(Path(prices).absolute()) if prices else None,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..sandbox import Box, StageBox
 
 REPORT_LIMIT_BYTES = 1_000_000
+#: Beside what was kept: why the rest was not.
+NOT_KEPT = "not-kept.txt"
 
 
 def read_frozen_report(
@@ -33,8 +35,12 @@ def read_frozen_report(
         with open_box() as box:
             if into is not None and keep:
                 into.mkdir(parents=True, exist_ok=True)
-                for pattern in keep:
-                    box.collect(pattern, into)
+                try:
+                    for pattern in keep:
+                        box.collect(pattern, into)
+                except RefusedError as error:
+                    # How large its files are is the agent's doing, and decides nothing here.
+                    (into / NOT_KEPT).write_text(f"{error.args[0]}\n", encoding="utf-8")
             return read_report(box)
     except EnvironmentUnusableError as error:
         return None, str(error.args[0])

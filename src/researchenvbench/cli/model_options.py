@@ -104,6 +104,9 @@ def chosen_model(
         "--prices": prices,
     }
     named = [flag for flag, value in given.items() if value is not None]
+    for flag in named:
+        if given[flag] == "":
+            raise click.UsageError(f"{flag} is empty: perhaps a variable that is not set")
     if wire is None:
         if named:
             raise click.UsageError(
@@ -123,8 +126,9 @@ def chosen_model(
         raise click.UsageError(
             f"the preset has no address of a provider of {chosen.model}: give --upstream URL"
         )
-    if chosen and chosen.upstream in (upstream or chosen.upstream, ""):
-        upstream, key = upstream or chosen.upstream, key or chosen.key
+    if chosen and (upstream is None or chosen.upstream in (upstream, "")):
+        upstream = chosen.upstream if upstream is None else upstream
+        key = chosen.key if key is None else key
     return ModelChoice.of(
         name,
         wire,

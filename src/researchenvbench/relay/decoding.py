@@ -20,12 +20,12 @@ class Decoder:
         if not self.failed and encoding not in _PLAIN:
             self._reader = zlib.decompressobj(_EITHER)
 
-    def feed(self, piece: bytes) -> bytes:
-        """What `piece` holds."""
+    def feed(self, piece: bytes, *, most_bytes: int = 0) -> bytes:
+        """What `piece` holds; of that, `most_bytes` at most, or all for 0."""
         if self.failed or self._reader is None:
             return piece
         try:
-            return self._reader.decompress(piece)
+            return self._reader.decompress(piece, most_bytes)
         except zlib.error:
             self.failed = True
             return piece

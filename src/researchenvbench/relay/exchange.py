@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: How far the files may be behind before a stream waits for them.
 _BEHIND_BYTES = 4 << 20
+#: Of an error, when it is unpacked.
+_ERROR_BYTES = 4 << 20
 #: By then the provider has the request, and what writes it down is in nobody's way.
 _KEEP_AFTER_S = 0.05
 
@@ -177,7 +179,7 @@ class Exchange:
         self._note_passing(raw)
         encoding = response.headers.get("content-encoding", "")
         decoder = Decoder(encoding)
-        body = decoder.feed(raw)
+        body = decoder.feed(raw, most_bytes=_ERROR_BYTES)
         if decoder.failed:
             message = f"an error that cannot be shown (encoded as {encoding})"
             told = self._desk.provider.error(response.status_code, message)
@@ -216,18 +218,18 @@ class Exchange:
             why = f"the provider's answer broke off: {said}"
             self._conclude(path, self._end_or("cut"), why=why)
             return  # without an end: the server closes the connection
-        end = self._end_or(
-            "cut" if self._answer is not None and self._told.streamed else "complete"
-        )
+        end, why = self._end_or("error"), "the provider's answer is none of its protocol"
+        if end == "error" and self._told.streamed and not (self._answer and self._answer.failed):
+            end, why = "cut", "the provider's stream ended before its last event"
         # Before the last byte: who has the whole answer finds it counted.
-        self._conclude(path, end, why="the provider's stream ended before its last event")
+        self._conclude(path, end, why=why)
         if end != "cut":
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _end_or(self, end: CallEnd) -> CallEnd:
         """How the answer itself says that it ended; else `end`."""
         if self._answer is None:
-            return end
+            return "complete" if end == "error" else end
         self._answer.finish()
         if self._answer.failed:
             return "error"

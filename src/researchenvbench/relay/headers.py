@@ -33,9 +33,19 @@ _NOT_TO_PROVIDER = _OF_CONNECTION | {
     b"content-length",
     b"cookie",
     b"expect",
+    b"forwarded",
     b"host",
+    b"openai-organization",
+    b"openai-project",
     b"x-api-key",
+    b"x-goog-api-key",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-original-url",
+    b"x-rewrite-url",
 }
+#: Whoever is asked for by these is no business of the agent's.
+_FORWARDED = b"x-forwarded-"
 #: Answers are framed anew; cookies, other addresses and the account are not the agent's.
 _NOT_TO_AGENT = _OF_CONNECTION | {
     b"alt-svc",
@@ -56,7 +66,11 @@ def for_provider(headers: Iterable[tuple[bytes, bytes]], provider: Provider, key
     dropped = _NOT_TO_PROVIDER | _named_by_connection(given)
     name, value = provider.key_header(key)
     return [
-        *((name, value) for name, value in given if name not in dropped),
+        *(
+            (name, value)
+            for name, value in given
+            if name not in dropped and not name.startswith(_FORWARDED)
+        ),
         # An answer that is not compressed can be counted, and a stream comes without delay.
         (b"accept-encoding", b"identity"),
         (name.encode(), value.encode()),

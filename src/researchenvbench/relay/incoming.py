@@ -17,6 +17,9 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+#: Longer ones no protocol has, and no address can hold.
+_QUERY_CHARACTERS = 2000
+
 
 class RefusedRequestError(Exception):
     """The relay does not pass a request on; with the status of its answer, and why."""
@@ -69,6 +72,8 @@ class Incoming:
                 404,
                 f"this relay passes no {self.method} {self.path[:200]} on ({desk.provider.wire})",
             )
+        if len(self.query) > _QUERY_CHARACTERS:
+            raise RefusedRequestError(414, "the query of the request is too long")
         await self._read(desk, receive)
         if path.names_model:
             self._check_model(desk)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from ..errors import HostError, RebError
+from ..stored import require_file
 
 _FORMS = "write env:NAME, file:PATH or keyring:SERVICE/USER"
 #: Shorter ones are words such as EMPTY that servers without keys want; no secrets.
@@ -107,6 +108,7 @@ class KeySource:
 
     def _from_file(self) -> str:
         path = Path(self.name).expanduser()
+        require_file(path)
         try:
             with path.open("rb") as stream:
                 status = os.fstat(stream.fileno())

@@ -26,6 +26,7 @@ from pydantic import Field, ValidationError
 from ..errors import RebError
 from ..model_use import Tokens
 from ..schema import Model, explain
+from ..stored import require_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +72,7 @@ class Prices:
         Raises:
             RebError: it cannot be read, or is no table of prices.
         """
+        require_file(path)
         try:
             text = path.read_bytes()
             table = _Table.model_validate(tomllib.loads(text.decode()))
@@ -81,7 +83,7 @@ class Prices:
                 "\n".join(explain(path, error, _Table)),
                 advice="docs/relay.md shows a table of prices",
             ) from error
-        except ValueError as error:  # TOML or UTF-8
+        except (ValueError, RecursionError) as error:  # TOML or UTF-8
             raise RebError(f"{path}: not a TOML file: {error}") from error
         dated = f" of {table.as_of}" if table.as_of else ""
         digest = hashlib.sha256(text).hexdigest()[:12]

@@ -61,7 +61,11 @@ class Provider:
             )
         if not self.model:
             raise RebError("no model is named", advice="say which one the agent is to use")
-        parts = urlsplit(self.upstream)
+        try:
+            parts = urlsplit(self.upstream)
+            _ = parts.port
+        except ValueError as error:
+            raise RebError(f"not an address of a provider: {self.upstream!r}: {error}") from error
         if parts.username or parts.password:
             # The address is written into records, and shown.
             raise RebError(

@@ -68,7 +68,8 @@ class Answer:
         """There is no more to come: read a body that was no stream."""
         if self._events is None and (data := _object(bytes(self._body))) is not None:
             self._take(data)
-            self.ended = not self.failed
+            known = self.answer_id or self.answered_by or self._usage or data.get("choices")
+            self.ended = bool(known) and not self.failed
         self._body.clear()
 
     @property

@@ -103,7 +103,7 @@ class MiniSweAgent:
                 "the agent mini_swe works with a language model, and none is named",
                 advice="name one: --model NAME, or --preset (reb agents list shows them)",
             )
-        if not steps.isdigit() or int(steps) == 0:
+        if not (steps.isascii() and steps.isdigit()) or int(steps) == 0:
             raise RebError(f"steps: {steps!r} is no number of steps", advice="such as steps=250")
         self.model: ModelChoice | None = model
         self.version = installing.version()

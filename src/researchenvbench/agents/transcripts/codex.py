@@ -17,6 +17,8 @@ from . import table, text_of, whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+#: To split takes time by the square of the length.
+_SPLIT_CHARACTERS = 20_000
 _SHELL_WORDS = 3  #: a shell, its flag, and the command
 
 
@@ -40,7 +42,7 @@ def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
         for facts in _facts(item):
             if "seconds" in facts and isinstance(began_ms, int) and isinstance(ended_ms, int):
                 # What it calls a duration leaves out what came before the process.
-                facts["seconds"] = max(facts["seconds"] or 0.0, (ended_ms - began_ms) / 1000)
+                facts["seconds"] = max(facts["seconds"] or 0.0, _between_s(began_ms, ended_ms))
             found.append(
                 Step(
                     number=len(found) + 1,
@@ -54,10 +56,17 @@ def from_session(lines: Iterable[dict[str, Any]]) -> list[Step]:
     return found
 
 
+def _between_s(began_ms: int, ended_ms: int) -> float:
+    try:
+        return (ended_ms - began_ms) / 1000
+    except OverflowError:
+        return 0.0
+
+
 def _turn(answers: list[tuple[float, str]], began_ms: Any) -> str:
     """The answer that asked for what began then: the model may have gone on since."""
     if isinstance(began_ms, int):
-        before = [turn for noted_s, turn in answers if noted_s <= began_ms / 1000]
+        before = [turn for noted_s, turn in answers if noted_s * 1000 <= began_ms]
         if before:
             return before[-1]
     return answers[-1][1] if answers else ""
@@ -143,6 +152,8 @@ def _command(value: Any) -> str:
     """The command itself, without the shell that runs it."""
     words = [str(word) for word in value] if isinstance(value, list) else []
     if isinstance(value, str):
+        if len(value) > _SPLIT_CHARACTERS:
+            return value
         try:
             words = shlex.split(value)
         except ValueError:
@@ -155,14 +166,20 @@ def _command(value: Any) -> str:
 def _folder(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    return unquote(urlsplit(value).path) if value.startswith("file:") else value
+    try:
+        return unquote(urlsplit(value).path) if value.startswith("file:") else value
+    except ValueError:
+        return None
 
 
 def _seconds(duration: Any) -> float | None:
     given = table(duration)
     if not given:
         return None
-    return whole(given.get("secs")) + whole(given.get("nanos")) / 1e9
+    try:
+        return whole(given.get("secs")) + whole(given.get("nanos")) / 1e9
+    except OverflowError:
+        return None
 
 
 def _time(at_ms: Any) -> str | None:

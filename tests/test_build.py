@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,8 +16,10 @@ from researchenvbench.building import (
     compare_hardware,
     hardware_shown,
     parse_report,
+    read_frozen_report,
     read_report,
 )
+from researchenvbench.errors import RefusedError
 from researchenvbench.gpu.inventory import inventory
 from researchenvbench.sandbox.host_environment import host_environment
 from researchenvbench.sandbox.local.sandbox import LocalSandbox
@@ -240,3 +243,21 @@ def test_what_no_gpu_was_shown_to_is_compared_with_this_host(task, tmp_path):
     result = built(task, tmp_path, write(b"{}"))
     assert hardware_shown(result).shown == 0
     assert hardware_shown(result).same is (not inventory().gpus)
+
+
+def test_what_is_too_large_to_keep_of_an_agents_own_files_costs_no_report(task, tmp_path):
+    """The agent can make them as large as it likes: that is no fault of the host."""
+
+    class Box:
+        layout = LocalSandbox().layout(tmp_path)
+
+        def collect(self, pattern, into):
+            raise RefusedError("sessions/big: holds more than is kept")
+
+        def read(self, path, limit):
+            return b'{"python_path": "/x", "env_tool": "venv"}'
+
+    report, why = read_frozen_report(lambda: nullcontext(Box()), ("*",), tmp_path / "kept")
+    assert why is None
+    assert report.python_path == "/x"
+    assert "more than is kept" in (tmp_path / "kept" / "not-kept.txt").read_text()

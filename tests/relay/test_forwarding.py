@@ -108,7 +108,8 @@ def test_an_event_is_passed_on_before_the_next_one_is_there(make) -> None:
     with asker.http.stream("POST", "/v1/messages", json={"model": MODEL}) as answer:
         pieces = answer.iter_raw()
         assert next(pieces) == first
-        assert asker.server.requests[0].sent_bytes == len(first)
+        # Counted when it is written, which may be after it is read here.
+        assert asker.server.requests[0].sent_bytes <= len(first)
 
 
 # --- what is not passed on -------------------------------------------------------------------

@@ -115,6 +115,15 @@ def test_usage_of_anthropic_is_cumulative_and_the_last_one_counts() -> None:
     assert (told.stop_reason, told.ended) == ("refusal", False)
 
 
+@pytest.mark.parametrize("usage", [{}, {"input_tokens": "7"}, {"output_tokens": -3}, {"x": 1.5}])
+def test_usage_that_is_no_count_is_none(usage: dict) -> None:
+    """And not nothing: a budget would never be reached."""
+    data = {"type": "message", "id": "a", "model": "m", "usage": usage}
+    told = read("anthropic-messages", [json.dumps(data).encode()], streamed=False)
+    assert told.ended
+    assert told.tokens is None
+
+
 def test_what_openai_cached_is_taken_out_of_its_input() -> None:
     usage = {
         "prompt_tokens": 100,

@@ -75,8 +75,8 @@ class Answer:
     @property
     def tokens(self) -> Tokens | None:
         """As far as told; null where nothing was."""
-        if not self._usage:
-            return None
+        if not any(_is_count(value) for value in self._usage.values()):
+            return None  # nothing, or nothing that can be counted
         return _message_tokens(self._usage) if self._anthropic else _openai_tokens(self._usage)
 
     @property
@@ -233,4 +233,8 @@ def _text(value: Any) -> str:
 
 def _count(usage: dict[str, Any], key: str) -> int:
     value = usage.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and _is_count(value) else 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

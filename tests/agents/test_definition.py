@@ -62,6 +62,10 @@ def test_a_small_definition_is_enough(tmp_path):
     ("change", "said"),
     [
         (("[run]", "wires = 1\n[run]"), "wires: unknown key; did you mean 'wire'?"),
+        (("[run]", 'version = "../../x"\n[run]'), "version: string should match pattern"),
+        (("[run]", 'keep = ["../../**"]\n[run]'), "does not lie in the agent's own folder"),
+        (("[run]", "[run]\nsuccess = []"), "success: "),
+        (("[run]", '[run]\nenv = {"A=B" = "x"}'), "is no name of a variable"),
         (('"mine"\ntitle', '"Mine!"\ntitle'), "name: string should match pattern"),
         (("{prompt_file}", "x"), "the task is given nowhere: {prompt} or {prompt_file}"),
         (('"{prompt_file}"', '"{prompt_flie}"'), "unknown placeholder {prompt_flie}; did you mean"),

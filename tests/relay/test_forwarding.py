@@ -315,6 +315,12 @@ def test_a_query_that_no_address_holds_is_refused(make) -> None:
     assert asker.relay.trouble == ""
 
 
+def test_a_model_is_named_once_in_whatever_case(make) -> None:
+    asker = make()
+    answer = asker.ask(Model="dear")
+    assert (answer.status_code, asker.server.requests) == (400, [])
+
+
 def test_headers_that_choose_another_account_or_host_stay_behind(make) -> None:
     asker = make([TURN])
     names = ("openai-organization", "openai-project", "x-forwarded-host", "x-original-url")

@@ -66,18 +66,30 @@ class Run(Model):
     files: dict[str, str] = Field(
         default_factory=dict, description="Written into {config} before it starts, by name."
     )
-    success: tuple[int, ...] = Field((0,), description="Exit statuses of one that has ended well.")
+    success: tuple[int, ...] = Field(
+        (0,), min_length=1, description="Exit statuses of one that has ended well."
+    )
     quiet_minutes: float = Field(
         30.0,
         gt=0,
         description="With neither output nor a call of the model for so long, it hangs.",
     )
 
+    @field_validator("env")
+    @classmethod
+    def _are_names(cls, env: dict[str, str]) -> dict[str, str]:
+        for name, value in env.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise ValueError(
+                    f"{name!r} is no name of a variable, or its value holds a zero byte"
+                )
+        return env
+
     @field_validator("files")
     @classmethod
     def _stay_inside(cls, files: dict[str, str]) -> dict[str, str]:
         for name in files:
-            if Path(name).is_absolute() or ".." in Path(name).parts or not name:
+            if Path(name).is_absolute() or ".." in Path(name).parts or not name or "\0" in name:
                 raise ValueError(f"{name!r} does not lie in the agent's own folder")
         return files
 
@@ -87,7 +99,11 @@ class AgentDefinition(Model):
 
     name: Name
     title: str = Field(description="Its maker's name of it.")
-    version: str = Field("", description="That is installed; empty: what the box has.")
+    version: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$|^$",
+        description="That is installed; empty: what the box has.",
+    )
     homepage: str = ""
     wire: Wire | None = Field(None, description="How it speaks to a model; none: it needs none.")
     program: str = Field(
@@ -105,6 +121,14 @@ class AgentDefinition(Model):
     )
     transcript: TranscriptKind = "none"
     notes: str = ""
+
+    @field_validator("keep")
+    @classmethod
+    def _of_its_own(cls, keep: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in keep:
+            if Path(pattern).is_absolute() or ".." in Path(pattern).parts or not pattern:
+                raise ValueError(f"{pattern!r} does not lie in the agent's own folder")
+        return keep
 
     @model_validator(mode="after")
     def _placeholders_are_known(self) -> AgentDefinition:

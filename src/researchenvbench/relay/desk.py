@@ -146,7 +146,7 @@ class Desk:
         """Time in which at least one request waited for the provider to be well."""
         spans = []
         for call in self.record.calls:
-            if call.waited_s > 0:
+            if call.waited_s > 0 and call.writes:
                 began = datetime.fromisoformat(call.began).timestamp()
                 spans.append((began, began + call.waited_s))
         with self._lock:

@@ -125,9 +125,13 @@ class Incoming:
         if any(encoding != b"identity" for encoding in encodings):
             raise RefusedRequestError(400, "this relay reads no requests that are compressed")
         try:
-            model = _read_request(self.body).get("model")
+            asked = _read_request(self.body)
         except (ValueError, RecursionError) as error:
             raise RefusedRequestError(400, f"the request is no JSON object: {error}") from None
+        model = asked.get("model")
+        if any(key != "model" and key.casefold() == "model" for key in asked):
+            # Some readers take no notice of case, and then the last of the two.
+            raise RefusedRequestError(400, "the request names its model twice")
         self.model = model[:200] if isinstance(model, str) else ""
         if not isinstance(model, str) or not desk.provider.may_ask(model):
             raise RefusedRequestError(

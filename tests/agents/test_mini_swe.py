@@ -285,7 +285,8 @@ def test_the_real_one_builds_through_the_relay(wire, real_cache, tmp_path, monke
     ("script", "outcome", "fault"),
     [
         ([Fault(401)], "void", "wrong_key"),
-        ([bash("Once.", "ls"), Fault(404), Fault(404), Fault(404)], "void", "unknown_model"),
+        ([Fault(404), Fault(404), Fault(404)], "void", "unknown_model"),
+        ([bash("Once.", "ls"), Fault(404), Fault(404), Fault(404)], "finished", "crashed"),
         ([Turn("No."), Turn("No."), Turn("No.")], "finished", "crashed"),
         ([bash("Never done.", "sleep 60")] * 9, "time_limit", "time_limit"),
     ],

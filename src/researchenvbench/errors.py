@@ -7,6 +7,9 @@ fetched, a sandbox that cannot be opened. Only the command line turns them into 
 
 from __future__ import annotations
 
+#: How the libraries of agents with a language model come in.
+INSTALL_AGENTS = "in reb's checkout: .venv/bin/pip install -e '.[agents]'"
+
 
 class RebError(Exception):
     """What happened and why, and, in `advice`, what to do about it."""

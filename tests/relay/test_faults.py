@@ -169,3 +169,12 @@ def test_all_forms_of_retry_after() -> None:
     for nonsense in ("soon", "nan", "inf", "-", ""):
         assert told_wait_s({"retry-after": nonsense}) is None
     assert told_wait_s({"retry-after": "-5"}) == 0
+
+
+def test_time_is_given_back_for_answers_alone(make) -> None:
+    """An agent goes on while its program lists models, however long the provider takes."""
+    asker = make(upstream="http://127.0.0.1:1")
+    asker.http.get("/v1/models")
+    wait_until(lambda: len(asker.relay.calls) == 1)
+    assert asker.relay.calls[0].waited_s > 0
+    assert asker.relay.waited_s == 0.0

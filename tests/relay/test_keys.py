@@ -88,7 +88,7 @@ def test_a_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         keyring.set_keyring(before)
     monkeypatch.setitem(sys.modules, "keyring", None)
-    with pytest.raises(HostError, match=r"pip install 'researchenvbench\[agents\]'"):
+    with pytest.raises(HostError, match=r"pip install -e '\.\[agents\]'; or name another place"):
         KeySource.parse("keyring:a/you").read()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from ..errors import HostError, RebError
+from ..errors import INSTALL_AGENTS, HostError, RebError
 from ..model_use import Wire  # noqa: TC001  # its models are checked by it
 from ..stored import Stored, write_atomically
 
@@ -131,7 +131,7 @@ class ModelChoice(Stored):
 def _absent(library: str) -> RebError:
     return RebError(
         f"agents with a language model need the library {library}, which is not installed",
-        advice="in reb's checkout: .venv/bin/pip install -e '.[agents]'",
+        advice=INSTALL_AGENTS,
     )
 
 

@@ -56,8 +56,8 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._asked = Incoming.of(scope)
-        self._began = time.monotonic()
-        self._date = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._begin()
+        self._writes = False
         self._number = 0
         self._told = _Told()
         self._asking: Asking | None = None
@@ -67,10 +67,14 @@ class Exchange:
         self._request_kept = False
         self._concluded = False
 
+    def _begin(self) -> None:
+        self._began = time.monotonic()
+        self._date = datetime.now(UTC).isoformat(timespec="milliseconds")
+
     @property
     def waited(self) -> tuple[float, float]:
-        """From when to when, by the monotonic clock, it waited for the provider to be well."""
-        waited_s = self._asking.waited_s if self._asking is not None else 0.0
+        """From when to when, by the monotonic clock, an answer waited for the provider."""
+        waited_s = self._asking.waited_s if self._asking is not None and self._writes else 0.0
         return self._began, self._began + waited_s
 
     async def run(self) -> None:
@@ -90,6 +94,9 @@ class Exchange:
 
     async def _attend(self, path: ApiPath) -> None:
         """Pass the request on, for as long as somebody waits for the answer."""
+        # Now that it is whole: the provider makes no program wait that is slow to ask.
+        self._begin()
+        self._writes = path.writes
         self._number = self._desk.record.next_number()
         keeping = asyncio.get_running_loop().call_later(_KEEP_AFTER_S, self._keep_request)
         leaving = asyncio.create_task(self._receive_leave())
@@ -102,9 +109,9 @@ class Exchange:
             failure = work.exception() if work.done() and not work.cancelled() else None
             if failure is not None:
                 self._desk.record.note(f"call {self._number}: the relay failed: {failure!r}")
-                self._conclude(path, "cut", why="the relay itself failed")
+                self._conclude("cut", why="the relay itself failed")
             # Many programs leave when they have read the last event, before the stream's end.
-            self._conclude(path, self._end_or("left"), why="the agent's program went away")
+            self._conclude(self._end_or("left"), why="the agent's program went away")
             keeping.cancel()
             self._keep_request()
             leaving.cancel()
@@ -132,7 +139,7 @@ class Exchange:
             why=refusal.message,
             error_type=refusal.kind,
         )
-        self._conclude(None, "refused")
+        self._conclude("refused")
         body = self._desk.provider.error(refusal.status, refusal.message, refusal.kind)
         headers = [(b"x-should-retry", b"true" if refusal.status == 429 else b"false")]
         await self._send_whole(refusal.status, json.dumps(body).encode(), headers)
@@ -152,7 +159,7 @@ class Exchange:
         try:
             response = await self._asking.ask(request)
         except NoAnswerError as error:
-            self._conclude(path, "unreachable", why=str(error))
+            self._conclude("unreachable", why=str(error))
             told = desk.provider.error(504, f"the relay got no answer: {error}")
             text = desk.redactor.clean(json.dumps(told).encode())
             await self._send_whole(504, text, [])
@@ -161,20 +168,20 @@ class Exchange:
         self._kept = desk.record.keep(f"{self._number:04d}.answer")
         try:
             if response.is_success:
-                await self._pass_answer(path, response)
+                await self._pass_answer(response)
             else:
-                await self._pass_error(path, response)
+                await self._pass_error(response)
         finally:
             await response.aclose()
 
-    async def _pass_error(self, path: ApiPath, response: httpx.Response) -> None:
+    async def _pass_error(self, response: httpx.Response) -> None:
         """An error is small: it is read as a whole, so that it can be cleaned."""
         import httpx
 
         try:
             raw = await read_error(response)
         except httpx.TransportError as error:
-            self._conclude(path, "cut", why=f"the error broke off: {type(error).__name__}")
+            self._conclude("cut", why=f"the error broke off: {type(error).__name__}")
             return  # the server closes the connection
         self._note_passing(raw)
         encoding = response.headers.get("content-encoding", "")
@@ -191,16 +198,16 @@ class Exchange:
             self._told.why = f"the provider sends to another address: {location}"
         if self._kept is not None:
             self._kept.write(body)
-        self._conclude(path, "error")
+        self._conclude("error")
         headers = for_agent(response.headers.raw, self._desk.redactor, encoded=False)
         await self._send_whole(response.status_code, body, headers)
 
-    async def _pass_answer(self, path: ApiPath, response: httpx.Response) -> None:
+    async def _pass_answer(self, response: httpx.Response) -> None:
         import httpx
 
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         self._told.streamed = kind == "text/event-stream"
-        if path.writes:
+        if self._writes:
             self._answer = Answer(self._desk.provider.wire, streamed=self._told.streamed)
         self._decoder = Decoder(response.headers.get("content-encoding", ""))
         headers = for_agent(response.headers.raw, self._desk.redactor, encoded=True)
@@ -216,20 +223,23 @@ class Exchange:
         except httpx.TransportError as error:
             said = str(error) or type(error).__name__
             why = f"the provider's answer broke off: {said}"
-            self._conclude(path, self._end_or("cut"), why=why)
+            self._conclude(self._end_or("cut"), why=why)
             return  # without an end: the server closes the connection
-        end, why = self._end_or("error"), "the provider's answer is none of its protocol"
-        if end == "error" and self._told.streamed and not (self._answer and self._answer.failed):
-            end, why = "cut", "the provider's stream ended before its last event"
+        why = "the provider's answer is none of its protocol"
+        end: CallEnd = "complete"
+        if self._answer is not None:
+            end = self._end_or("cut" if self._told.streamed else "error")
+        if end == "cut":
+            why = "the provider's stream ended before its last event"
         # Before the last byte: who has the whole answer finds it counted.
-        self._conclude(path, end, why=why)
+        self._conclude(end, why=why)
         if end != "cut":
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _end_or(self, end: CallEnd) -> CallEnd:
         """How the answer itself says that it ended; else `end`."""
         if self._answer is None:
-            return "complete" if end == "error" else end
+            return end
         self._answer.finish()
         if self._answer.failed:
             return "error"
@@ -255,7 +265,7 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
-    def _conclude(self, path: ApiPath | None, end: CallEnd, *, why: str = "") -> None:
+    def _conclude(self, end: CallEnd, *, why: str = "") -> None:
         """Write the call down, once; `why` holds for what did not end well."""
         if self._concluded:
             return
@@ -274,7 +284,7 @@ class Exchange:
                 waited_s=round(self._asking.waited_s, 3) if self._asking else 0.0,
                 tries=self._asking.tries if self._asking else 0,
                 method=asked.method,
-                writes=path is not None and path.writes,
+                writes=self._writes,
                 path=asked.path[:200],
                 model=asked.model,
                 answered_by=answer.answered_by if answer else "",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from ..errors import HostError, RebError
+from ..errors import INSTALL_AGENTS, HostError, RebError
 from ..stored import require_file
 
 _FORMS = "write env:NAME, file:PATH or keyring:SERVICE/USER"
@@ -134,7 +134,7 @@ class KeySource:
         except ImportError as error:
             raise HostError(
                 f"{self} needs the package keyring, which is not installed",
-                advice="pip install 'researchenvbench[agents]', or name another place",
+                advice=f"{INSTALL_AGENTS}; or name another place",
             ) from error
         service, _, user = self.name.rpartition("/")
         try:

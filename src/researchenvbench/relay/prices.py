@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from ..errors import RebError
+from ..errors import INSTALL_AGENTS, RebError
 from ..model_use import Tokens
 from ..schema import Model, explain
 from ..stored import require_file
@@ -112,7 +112,7 @@ class Prices:
             raise RebError(
                 f"a budget in dollars needs a price for {model}, and the library genai-prices, "
                 "which has the makers', is not installed",
-                advice=f"pip install 'researchenvbench[agents]'; or {own}",
+                advice=f"{INSTALL_AGENTS}; or {own}",
             )
         raise RebError(
             f"a budget in dollars needs a price, and no table has one for {model}", advice=own

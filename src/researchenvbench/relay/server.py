@@ -9,7 +9,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
-from ..errors import HostError
+from ..errors import INSTALL_AGENTS, HostError
 from .exchange import Exchange
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ServerThread:
         except ImportError as error:
             raise HostError(
                 f"the relay to models needs the package {error.name}, which is not installed",
-                advice="pip install 'researchenvbench[agents]'",
+                advice=INSTALL_AGENTS,
             ) from error
         self._desk = desk
         # Made anew from their numbers, sockets know that they are of TCP. Of others asyncio does

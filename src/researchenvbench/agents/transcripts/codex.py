@@ -65,11 +65,11 @@ def _between_s(began_ms: int, ended_ms: int) -> float:
 
 def _turn(answers: list[tuple[float, str]], began_ms: Any) -> str:
     """The answer that asked for what began then: the model may have gone on since."""
-    if isinstance(began_ms, int):
-        before = [turn for noted_s, turn in answers if noted_s * 1000 <= began_ms]
-        if before:
-            return before[-1]
-    return answers[-1][1] if answers else ""
+    newest = answers[-1][1] if answers else ""
+    if not isinstance(began_ms, int):
+        return newest
+    before = (turn for noted_s, turn in reversed(answers) if noted_s * 1000 <= began_ms)
+    return next(before, newest)
 
 
 def _noted_s(line: dict[str, Any]) -> float:

@@ -37,7 +37,8 @@ the ledgers by `scripts/proofs_page.py`.
 among them, and of the stage, on the host that proved; what the environment, and what the stage \
 reads, take on the disk; what the archives of the packages, and originals of assets, weigh on \
 their way. `reb run --dry-run` reckons with these. Seconds in *italics* are of a host that was \
-busy with other things: more than it takes, and in no median and no worst. What nobody has \
+busy with other things: more than it takes, and in no median and no worst. Where `packages` is \
+empty the host's load was not noted either: such seconds may be of a busy one. What nobody has \
 measured is left open, and behind a median or a worst it says of how many stages that is.
 """
 

@@ -29,7 +29,6 @@ PATHS: dict[Wire, str] = {
     "openai-responses": "/v1/responses",
     "openai-chat": "/v1/chat/completions",
 }
-_POOL = ThreadPoolExecutor(4, "endings")
 #: Tests wait for nobody.
 QUICK = Patience(tries=3, waiting_s=20.0, first_s=0.01, longest_s=0.02, silent_s=20.0)
 
@@ -109,21 +108,27 @@ class Making:
         return Relay(provider, Key(CANARY), folder, **options)
 
 
-@pytest.fixture(scope="session")
-def endings() -> Iterator[list[Future[object]]]:
-    """Servers take a moment to end, for which no test waits; that they do is looked at."""
+@pytest.fixture(scope="module")
+def in_the_end() -> Iterator[Callable[[Callable[[], object]], None]]:
+    """Has servers end beside the tests, none of which waits; that they do is looked at.
+
+    Its threads end with the module: there are tests that fork.
+    """
     under_way: list[Future[object]] = []
-    yield under_way
-    for end in under_way:
-        end.result(30)
+    with ThreadPoolExecutor(4, "endings") as pool:
+        yield lambda close: under_way.append(pool.submit(close))
+        for end in under_way:
+            end.result(30)
 
 
 @pytest.fixture
 def make(
-    tmp_path: Path, endings: list[Future[object]], nobodys_configuration: None
+    tmp_path: Path,
+    in_the_end: Callable[[Callable[[], object]], None],
+    nobodys_configuration: None,
 ) -> Iterator[Making]:
     """For a test that scripts the model."""
     closing: list[Callable[[], object]] = []
     yield Making(tmp_path / "attempt" / "model", closing.append)
     for close in reversed(closing):
-        endings.append(_POOL.submit(close))
+        in_the_end(close)

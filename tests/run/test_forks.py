@@ -32,7 +32,7 @@ def work(what, place="", more=False):
 
 @pytest.fixture
 def server():
-    assert threading.active_count() == 1, "a fork copies no other thread"
+    assert threading.enumerate() == [threading.main_thread()], "a fork copies no other thread"
     server = ForkServer(work)
     yield server
     server.close()
